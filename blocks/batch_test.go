@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 // TestBatch compares batches with single lookups, over pages of every kind: packed and not, known
@@ -40,9 +41,7 @@ func checkBatch(t *testing.T, r *Reader, records []record, rng *rand.Rand, batch
 	var s Scratch
 	for i, key := range keys {
 		want, found, err := r.Get(key, &s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := results[i]
 		if got.Err != nil || got.Found != found || got.Value.Len() != want.Len() || got.Value.Hash() != want.Hash() {
 			t.Fatalf("%.60q: %v, %d bytes, %v; alone %v, %d bytes", key, got.Found, got.Value.Len(), got.Err, found, want.Len())

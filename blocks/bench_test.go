@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+
+	"sequins/test/expect"
 )
 
 // benchKeys is small, so that the benchmark can run anywhere; the comparisons with other engines,
@@ -23,14 +25,10 @@ func benchBlock(b *testing.B, c Compression) *Reader {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "b.block")
 	f, err := os.Create(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer f.Close()
 	w, err := NewWriter(f, WriterOptions{Compression: c, TempDir: b.TempDir()})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	rng := rand.New(rand.NewPCG(1, 1))
 	value := make([]byte, 100)
 	var key []byte
@@ -39,17 +37,13 @@ func benchBlock(b *testing.B, c Compression) *Reader {
 			value[j] = "0123456789abcdef"[rng.Uint32()&15]
 		}
 		key = benchKey(key[:0], i)
-		if err := w.Add(key, value); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, w.Add(key, value))
 	}
 	if _, err := w.Finish(); err != nil {
 		b.Fatal(err)
 	}
 	r, err := Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	b.Cleanup(func() { r.Close() })
 	return r
 }
@@ -106,9 +100,7 @@ func BenchmarkGet(b *testing.B) {
 		})
 		b.Run(c.String()+"/sweep", func(b *testing.B) {
 			for range b.N {
-				if err := r.Sweep(func(time.Duration) error { return nil }); err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, r.Sweep(func(time.Duration) error { return nil }))
 			}
 		})
 	}
@@ -118,9 +110,7 @@ func BenchmarkWriter(b *testing.B) {
 	for _, c := range []Compression{None, FSST, Zstd} {
 		b.Run(c.String(), func(b *testing.B) {
 			w, err := NewWriter(discard{}, WriterOptions{Compression: c, TempDir: b.TempDir()})
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.NoError(b, err)
 			value := make([]byte, 100)
 			rng := rand.New(rand.NewPCG(1, 1))
 			var key []byte
@@ -134,9 +124,7 @@ func BenchmarkWriter(b *testing.B) {
 					}
 				}
 				key = fmt.Appendf(key[:0], "%016x", i)
-				if err := w.Add(key, value); err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, w.Add(key, value))
 			}
 			if _, err := w.Finish(); err != nil {
 				b.Fatal(err)
@@ -157,9 +145,7 @@ func smallBlock(b *testing.B) (path string, records []record) {
 	for i := range records {
 		records[i] = record{benchKey(nil, i), make([]byte, 50)}
 	}
-	if err := os.WriteFile(path, buildBlock(b, records, WriterOptions{Compression: None, Partitions: 1}), 0o644); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, os.WriteFile(path, buildBlock(b, records, WriterOptions{Compression: None, Partitions: 1}), 0o644))
 	return path, records
 }
 
@@ -169,12 +155,8 @@ func BenchmarkOpenSmall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r, err := Open(path)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := r.Close(); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
+		expect.NoError(b, r.Close())
 	}
 }
 
@@ -182,9 +164,7 @@ func BenchmarkOpenSmall(b *testing.B) {
 func BenchmarkGetSmall(b *testing.B) {
 	path, records := smallBlock(b)
 	r, err := Open(path)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	defer r.Close()
 	var s Scratch
 	n := 0

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 type record struct{ key, value []byte }
@@ -22,18 +23,12 @@ func buildBlock(t testing.TB, records []record, opts WriterOptions) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := NewWriter(&b, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, r := range records {
-		if err := w.Add(r.key, r.value); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Add(r.key, r.value))
 	}
 	props, err := w.Finish()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if props.Records != int64(len(records)) {
 		t.Fatalf("properties say %d records, wrote %d", props.Records, len(records))
 	}
@@ -43,22 +38,16 @@ func buildBlock(t testing.TB, records []record, opts WriterOptions) []byte {
 func openBytes(t testing.TB, b []byte) *Reader {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(b), int64(len(b)), "test.block")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r
 }
 
 func openFile(t testing.TB, b []byte) *Reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "00000.block")
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
 	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -249,9 +238,7 @@ func checkSections(t *testing.T, r *Reader, records []record, rng *rand.Rand) {
 		if err != nil || !bytes.Equal(got, want) {
 			t.Fatalf("Section(%d, %d) of %d bytes: %d bytes, want %d; %v", off, n, len(rec.value), len(got), len(want), err)
 		}
-		if err := st.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, st.Close())
 	}
 }
 
@@ -279,16 +266,12 @@ func TestContentHashIgnoresCompression(t *testing.T) {
 func TestWriterRefuses(t *testing.T) {
 	newWriter := func() *Writer {
 		w, err := NewWriter(io.Discard, WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return w
 	}
 	for _, second := range []string{"a", "Z", ""} {
 		w := newWriter()
-		if err := errors.Join(w.Add([]byte("a"), nil)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(w.Add([]byte("a"), nil)))
 		if err := w.Add([]byte(second), nil); !errors.Is(err, ErrOrder) {
 			t.Errorf("Add(%q) after a: %v", second, err)
 		}

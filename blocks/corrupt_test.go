@@ -14,6 +14,7 @@ import (
 
 	"sequins/blocks/internal/index"
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 // small returns a block with several pages and a large value, and its records.
@@ -177,13 +178,9 @@ func TestPageIsVerifiedOnFirstUse(t *testing.T) {
 	b, records := small(t, None)
 	path := filepath.Join(t.TempDir(), "flipped.block")
 	b[10] ^= 4
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
 	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	var s Scratch
 	_, _, err = r.Get(records[0].key, &s)
@@ -203,14 +200,10 @@ func TestGolden(t *testing.T) {
 		b := buildBlock(t, records, WriterOptions{Compression: c, BlockSize: 512, Partition: 3, Partitions: 7})
 		path := filepath.Join("testdata", "golden", "v1-"+c.String()+".block")
 		if *update {
-			if err := os.WriteFile(path, b, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, b, 0o644))
 		}
 		stored, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		checkBlock(t, openBytes(t, stored), records, rand.New(rand.NewPCG(8, 8)))
 		if c == None && !bytes.Equal(stored, b) {
 			t.Errorf("%s: the writer's output has changed: run this test with -update if all releases read it, or raise formatVersion", path)

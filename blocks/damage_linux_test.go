@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 // failingAt is a file whose reads fail while err is set.
@@ -32,9 +33,7 @@ func TestUnreadableIsDamage(t *testing.T) {
 	b := buildBlock(t, records, WriterOptions{})
 	file := &failingAt{ReaderAt: bytes.NewReader(b)}
 	r, err := NewReader(file, int64(len(b)), "block")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	for err, want := range map[error]bool{
 		syscall.EIO: true, syscall.EUCLEAN: true, syscall.EBADMSG: true, syscall.ENODATA: true, syscall.EREMOTEIO: true,

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 // TestTruncated cuts off a block that is mapped and was read whole, at many places. What it answers then is the value,
@@ -24,9 +25,7 @@ func TestTruncated(t *testing.T) {
 	for _, c := range []Compression{None, FSST} {
 		b := buildBlock(t, records, WriterOptions{Compression: c})
 		f, err := parseFooter(b[len(b)-footerSize:], int64(len(b)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		size := int64(len(b))
 		for _, to := range []int64{
 			0, 1, 4096, 8192, 10000, f.index.offset / 2, f.index.offset, f.index.offset + 10, f.filter.offset,
@@ -40,13 +39,9 @@ func TestTruncated(t *testing.T) {
 func testTruncated(t *testing.T, b []byte, records []record, to int64) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "00000.block")
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
 	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	var s Scratch
 	var batch BatchScratch
@@ -58,9 +53,7 @@ func testTruncated(t *testing.T, b []byte, records []record, to int64) {
 	if r.data == nil || !r.trusted.has(0) {
 		t.Fatal("the block is not read through the map")
 	}
-	if err := os.Truncate(path, to); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Truncate(path, to))
 	damaged := 0
 	check := func(rec record, v Value, ok bool, err error) {
 		t.Helper()
@@ -142,9 +135,7 @@ func TestTruncatedWhileRead(t *testing.T) {
 		<-warm
 	}
 	for to := r.size * 9 / 10; to > 0; to -= r.size / 9 {
-		if err := os.Truncate(r.name, to); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Truncate(r.name, to))
 	}
 	wg.Wait()
 }
@@ -166,9 +157,7 @@ func TestFilterIsCheckedWhenReadAgain(t *testing.T) {
 	records := makeRecords(rand.New(rand.NewPCG(34, 34)), blocktest.KeyShapes["hex"], 20000, 100)
 	r := openFile(t, buildBlock(t, records, WriterOptions{}))
 	f, err := os.OpenFile(r.name, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	s := r.footer.filter
 	if _, err := f.WriteAt(make([]byte, s.length/2), s.offset); err != nil {

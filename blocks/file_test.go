@@ -21,9 +21,7 @@ func openMany(t *testing.T, dir string, n int, records []record) []*Reader {
 	readers := make([]*Reader, n)
 	for i := range readers {
 		path := filepath.Join(dir, fmt.Sprintf("%05d.block", i))
-		if err := os.WriteFile(path, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, b, 0o644))
 		var err error
 		if readers[i], err = Open(path); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,8 @@ package blocks
 import (
 	"bytes"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // MaxValue is the size of the largest value.
@@ -20,13 +22,9 @@ func TestMaxValue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var b bytes.Buffer
 			w, err := NewWriter(&b, WriterOptions{Partitions: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for i, size := range test.sizes {
-				if err := w.Add([]byte{'a' + byte(i)}, make([]byte, size)); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, w.Add([]byte{'a' + byte(i)}, make([]byte, size)))
 			}
 			p, err := w.Finish()
 			if err != nil || p.MaxValue != test.want {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // hanging is a disk that does not answer until it is let go.
@@ -41,9 +43,7 @@ func onDisk(t *testing.T, d *hanging, b []byte) *Reader {
 	t.Helper()
 	d.ReaderAt = bytes.NewReader(b)
 	r, err := NewReader(d, int64(len(b)), "hanging")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r
 }
 

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // A sample has keys of the block, ascending, of as many pages as asked for; with all pages it has all keys.
@@ -24,9 +26,7 @@ func TestSampleKeys(t *testing.T) {
 		for _, pages := range []int{1, 3, 1 << 20} {
 			var keys [][]byte
 			rng := rand.New(rand.NewPCG(uint64(n), uint64(pages)))
-			if err := r.SampleKeys(pages, 1<<20, rng, func(k []byte) { keys = append(keys, bytes.Clone(k)) }); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.SampleKeys(pages, 1<<20, rng, func(k []byte) { keys = append(keys, bytes.Clone(k)) }))
 			if !slices.IsSortedFunc(keys, bytes.Compare) || len(slices.CompactFunc(keys, bytes.Equal)) != len(keys) {
 				t.Errorf("%d records, %d pages: keys %q", n, pages, keys)
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 // TestScrubLeavesMemoryAsItWas drops a block from memory, scrubs it, and finds it dropped.
@@ -19,9 +20,7 @@ func TestScrubLeavesMemoryAsItWas(t *testing.T) {
 	records = append(records, record{[]byte("z"), make([]byte, 3<<20)})
 	path := filepath.Join(t.TempDir(), "00000.block")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := f.Write(buildBlock(t, records, WriterOptions{})); err != nil {
 		t.Fatal(err)
 	}
@@ -29,19 +28,13 @@ func TestScrubLeavesMemoryAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	end := r.footer.index.offset
-	if err := r.file.Forget(0, end); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.file.Forget(0, end))
 	before := residentPages(t, r, end)
 	paced := 0
-	if err := r.Scrub(context.Background(), func(n int) error { paced += n; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Scrub(context.Background(), func(n int) error { paced += n; return nil }))
 	if after := residentPages(t, r, end); after > before+maxSpan/memoryPage {
 		t.Errorf("%d pages in memory before the scrub, %d after", before, after)
 	}
@@ -59,9 +52,7 @@ func residentPages(t *testing.T, r *Reader, end int64) int {
 	n := 0
 	for at := int64(0); at < end; at += memoryPage {
 		in, err := r.file.Resident(at, at+1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if in {
 			n++
 		}
@@ -75,35 +66,25 @@ func TestSweep(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "00000.block")
 	b := buildBlock(t, records, WriterOptions{})
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	if _, err := f.Write(b); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Sync())
 	r, err := Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	var s Scratch
 	get := func(i int) error { _, _, err := r.Get(records[i].key, &s); return err }
 	for i := range records {
-		if err := get(i); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, get(i))
 	}
 	last := r.props.Pages - 1
 	if !r.trusted.has(last) {
 		t.Fatal("a page that was read is not trusted")
 	}
-	if err := r.Sweep(func(time.Duration) error { return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, r.Sweep(func(time.Duration) error { return nil }))
 	if in, err := r.file.Resident(0, r.footer.index.offset); err != nil || in && !r.trusted.has(last) {
 		t.Fatalf("a sweep distrusts pages in memory: %v", err)
 	}

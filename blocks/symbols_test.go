@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"sequins/blocks/internal/fsst"
+	"sequins/test/expect"
 )
 
 // Blocks of tests are small: they are encoded from early on.
@@ -64,9 +65,7 @@ func TestSmallerThanSnappy(t *testing.T) {
 			for i := range raw.props.Pages {
 				l := raw.index.Location(i)
 				b, err := raw.read(nil, l.Offset(), l.Length())
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				snappySize += int64(min(len(s2.EncodeSnappy(nil, b)), len(b)))
 			}
 			encoded := openBytes(t, buildBlock(t, records, WriterOptions{Compression: FSST}))
@@ -132,9 +131,7 @@ func TestOtherSymbols(t *testing.T) {
 			t.Fatal("no symbols")
 		}
 		long, _, err := fsst.Parse(append(append([]byte{255}, bytes.Repeat([]byte{8}, 255)...), strings.Repeat("\x80", 8*255)...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for i := range r.tables {
 			r.tables[i].table = long
 		}

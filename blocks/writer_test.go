@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // A key without bytes gives the same block whether it comes as nil or as an empty slice.
@@ -17,16 +19,10 @@ func TestEmptyKeyIsOneKey(t *testing.T) {
 		for _, empty := range [][]byte{nil, {}, bytes.Repeat([]byte("x"), 3)[:0]} {
 			var out bytes.Buffer
 			w, err := NewWriter(&out, WriterOptions{Partitions: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Add(empty, []byte("value")); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
+			expect.NoError(t, w.Add(empty, []byte("value")))
 			for _, key := range others {
-				if err := w.Add([]byte(key), nil); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, w.Add([]byte(key), nil))
 			}
 			if _, err := w.Finish(); err != nil {
 				t.Fatal(err)
@@ -71,14 +67,10 @@ func TestLongKeys(t *testing.T) {
 	for _, pairs := range []bool{false, true} {
 		keys := longKeys(400, pairs)
 		w, err := NewWriter(io.Discard, WriterOptions{Partitions: 1, TempDir: t.TempDir()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		before := heapNow()
 		for i, key := range keys {
-			if err := w.Add(key, fmt.Append(nil, i)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Add(key, fmt.Append(nil, i)))
 		}
 		if n := heapNow() - before; n > 8<<20 {
 			t.Errorf("pairs %v: %d bytes for an index of %d keys", pairs, n, len(keys))

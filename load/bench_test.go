@@ -17,6 +17,7 @@ import (
 	"sequins/blocks"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -25,9 +26,7 @@ import (
 func generate(t testing.TB, w *world, files, n int, sorted bool, opts sequencefiles.WriterOptions) int64 {
 	t.Helper()
 	dir := filepath.Join(w.root, "db", "1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	rng := rand.New(rand.NewPCG(1, 1))
 	keys := make([][]uint64, files)
 	for range n {
@@ -49,20 +48,12 @@ func generate(t testing.TB, w *world, files, n int, sorted bool, opts sequencefi
 			for range 10 { // half of it compresses
 				value = append(strconv.AppendUint(value, 10_000+rng.Uint64N(90_000), 10), "value"...)
 			}
-			if err := sw.Append(fmt.Appendf(nil, "%016x", k), value); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, sw.Append(fmt.Appendf(nil, "%016x", k), value))
 		}
-		if err := sw.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := b.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, sw.Close())
+		expect.NoError(t, b.Flush())
 		size += check(f.Stat())(t).Size()
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, f.Close())
 	}
 	return size
 }
@@ -70,9 +61,7 @@ func generate(t testing.TB, w *world, files, n int, sorted bool, opts sequencefi
 // cpu returns the CPU time of this process in nanoseconds.
 func cpu(t testing.TB) int64 {
 	var r unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &r))
 	return r.Utime.Nano() + r.Stime.Nano()
 }
 
@@ -111,14 +100,10 @@ func BenchmarkLoad(b *testing.B) {
 				l := newLoader(w.src, local, nil, bb.opts)
 				before := cpu(b)
 				b.StartTimer()
-				if err := l.Load(b.Context(), plan, all(plan)); err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, l.Load(b.Context(), plan, all(plan)))
 				b.StopTimer()
 				used += cpu(b) - before
-				if err := local.Remove("db", plan.Manifest().Content().Input); err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, local.Remove("db", plan.Manifest().Content().Input))
 				local.Close()
 				b.StartTimer()
 			}

@@ -13,6 +13,7 @@ import (
 	"sequins/internal/fsys"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/faultfs"
 	"sequins/test/sequencefiles"
 )
@@ -50,9 +51,7 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("with %d bytes free: %d files are open", free, disk.OpenFiles())
 		}
 		disk.SetFree(1 << 30)
-		if err := l.Load(t.Context(), plan, all(plan)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, l.Load(t.Context(), plan, all(plan)))
 		for p := range want {
 			if got := faultyBlock(t, disk, dir, p); len(got) != len(want[p]) {
 				t.Errorf("partition %d has %d records, want %d", p, len(got), len(want[p]))
@@ -77,9 +76,7 @@ func faultyBlock(t *testing.T, disk fsys.FS, dir *store.Dir, p int) map[string]b
 	for it.Next() {
 		got[string(it.Key())] = true
 	}
-	if err := it.Err(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, it.Err())
 	return got
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"sequins/input/sequencefile"
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -53,13 +54,9 @@ func avroFile(t *testing.T, records []rec) []byte {
 	var b bytes.Buffer
 	w := check(ocf.NewWriter(&b, schema))(t)
 	for _, r := range records {
-		if err := w.Encode(map[string]any{"k": r.key, "v": r.value}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Encode(map[string]any{"k": r.key, "v": r.value}))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
 

@@ -16,6 +16,7 @@ import (
 	"sequins/input/sparkey"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -300,12 +301,8 @@ func TestCounts(t *testing.T) {
 	if n := planned.Scanned; n < 2*sampleFirst || n > 50_000 {
 		t.Errorf("%v records were counted for the plan", n)
 	}
-	if err := l.Load(t.Context(), plan, all(plan)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(w.root); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Load(t.Context(), plan, all(plan)))
+	expect.NoError(t, os.RemoveAll(w.root))
 	w.newStore()
 	l = newLoader(w.src, w.store, p, Options{})
 	if err := l.Load(t.Context(), plan, all(plan)); !errors.Is(err, os.ErrNotExist) {

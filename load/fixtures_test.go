@@ -10,6 +10,7 @@ import (
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -32,9 +33,7 @@ func TestFixtures(t *testing.T) {
 				l := newLoader(src, w.store, &p, opts)
 				plan := check(l.Plan(t.Context(), f.Name, f.Meta.Version))(t)
 				checkPlan(t, f, plan, partitioner)
-				if err := l.Load(t.Context(), plan, all(plan)); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, l.Load(t.Context(), plan, all(plan)))
 				if got := p.Snapshot(); got.Records != int64(f.Meta.Records) || got.Bytes != got.BytesDone || got.FilesDone != int64(f.Meta.Files) {
 					t.Errorf("%s: progress %+v", partitioner, got)
 				}

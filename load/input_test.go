@@ -79,9 +79,7 @@ func TestPlanInput(t *testing.T) {
 	o := Options{Partitioner: "hadoop"}
 	listed := o.Input("1", check(source.List(t.Context(), w.src, "db", "1", false))(t))
 	l := newLoader(w.src, w.store, nil, o)
-	if err := os.Remove(filepath.Join(w.root, "db", "1", "index.spi")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(filepath.Join(w.root, "db", "1", "index.spi")))
 	_, err := l.PlanInput(t.Context(), "db", listed)
 	if !errors.Is(err, source.ErrChanged) || Faulty(err) || !Passing(err) || !strings.Contains(err.Error(), listed.Hash) {
 		t.Errorf("another input: %v", err)

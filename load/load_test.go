@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -41,12 +42,8 @@ func TestAlignedOpensOnlyWhatItNeeds(t *testing.T) {
 	data := check(os.ReadFile(filepath.Join(w.root, "db/1/part-r-00000")))(t)
 	clear(data[4<<10 : len(data)-4<<10]) // its ends, which identify it, stay
 	w.put("part-r-00000", data)
-	if err := os.Chtimes(filepath.Join(w.root, "db/1/part-r-00000"), was.ModTime(), was.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Load(t.Context(), plan, []int{1, 2}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Chtimes(filepath.Join(w.root, "db/1/part-r-00000"), was.ModTime(), was.ModTime()))
+	expect.NoError(t, l.Load(t.Context(), plan, []int{1, 2}))
 	w.compare(plan, model(files, shard.Hadoop, 3), []int{1, 2})
 }
 
@@ -171,9 +168,7 @@ func TestKeepsWhatIsThere(t *testing.T) {
 	before := check(os.Stat(w.dir().BlockPath(1)))(t)
 	var p Progress
 	l := newLoader(w.src, w.store, &p, Options{})
-	if err := l.Load(t.Context(), plan, all(plan)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Load(t.Context(), plan, all(plan)))
 	after := check(os.Stat(w.dir().BlockPath(1)))(t)
 	if !os.SameFile(before, after) {
 		t.Error("the block was made again")
@@ -182,9 +177,7 @@ func TestKeepsWhatIsThere(t *testing.T) {
 	if s := p.Snapshot(); s.Files != 2 || s.FilesDone != 2 || s.Partitions != 3 || s.PartitionsDone != 3 || s.Bytes != s.BytesDone || s.Records != 300-int64(len(model(files, shard.String, 3)[1])) {
 		t.Errorf("progress %+v", s)
 	}
-	if err := l.Load(t.Context(), plan, all(plan)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Load(t.Context(), plan, all(plan)))
 	if s := p.Snapshot(); s.Files != 0 || s.PartitionsDone != 3 || s.Started.IsZero() {
 		t.Errorf("progress when there was nothing to do: %+v", s)
 	}
@@ -215,9 +208,7 @@ func TestProgress(t *testing.T) {
 			size += f.Size
 		}
 		sampled := p.Snapshot()
-		if err := l.Load(t.Context(), plan, all(plan)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, l.Load(t.Context(), plan, all(plan)))
 		got := p.Snapshot()
 		if got.Read != 5 && plan.Aligned || got.Fetched-sampled.Fetched < size || got.Scanned-sampled.Scanned < 20_000 {
 			t.Errorf("all that was read: %+v", got)
@@ -251,9 +242,7 @@ func TestProgressOfLargeValues(t *testing.T) {
 			return n, err
 		}}
 	}}
-	if err := newLoader(src, w.store, p, Options{}).Load(t.Context(), plan, all(plan)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, newLoader(src, w.store, p, Options{}).Load(t.Context(), plan, all(plan)))
 	if most := int64(reportBytes + 4*value); read < 64*value || behind > most {
 		t.Errorf("of %d bytes, up to %d had been read and not told of; want at most %d", read, behind, most)
 	}

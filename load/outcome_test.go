@@ -17,6 +17,7 @@ import (
 	"sequins/internal/render"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 func TestOutcome(t *testing.T) {
@@ -77,9 +78,7 @@ func TestFailure(t *testing.T) {
 	}
 	line := check(json.Marshal(NewFailure(&PartitionError{File: "f", Key: []byte("\xff\x00"), Want: 1, Got: 2, Partitioner: shard.Spark})))(t)
 	var f *Failure
-	if err := json.Unmarshal(line, &f); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(line, &f))
 	var wrong *PartitionError
 	if !errors.As(f, &wrong) || string(wrong.Key) != "\xff\x00" || wrong.Got != 2 || wrong.Partitioner != shard.Spark || Outcome(f) != "partitioner" {
 		t.Errorf("%+v, %s", wrong, Outcome(f))

@@ -18,6 +18,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -86,9 +87,7 @@ func TestPlanPartitioner(t *testing.T) {
 			w := newWorld(t)
 			w.write(tt.files, sequencefiles.WriterOptions{})
 			plan, err := w.plan(Options{Partitioner: tt.option, AllowEmpty: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if plan.Partitioner != tt.want || plan.Aligned != tt.aligned {
 				t.Errorf("%v, aligned %v; want %v, %v", plan.Partitioner, plan.Aligned, tt.want, tt.aligned)
 			}
@@ -181,9 +180,7 @@ func TestPlanLastModified(t *testing.T) {
 	w.write(cut(shard.String, 3, keys(10)...), sequencefiles.WriterOptions{})
 	newest := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, when := range map[string]time.Time{"part-r-00000": newest.Add(-time.Hour), "part-r-00001": newest, "part-r-00002": newest.Add(-time.Minute)} {
-		if err := os.Chtimes(filepath.Join(w.root, "db/1", name), when, when); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chtimes(filepath.Join(w.root, "db/1", name), when, when))
 	}
 	if plan := check(w.plan(Options{}))(t); !plan.LastModified.Equal(newest) {
 		t.Errorf("%v, want %v", plan.LastModified, newest)

@@ -9,6 +9,7 @@ import (
 
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -106,9 +107,7 @@ func TestOnePartitionOfMany(t *testing.T) {
 	}
 	w.write(files, sequencefiles.WriterOptions{})
 	plan, err := w.plan(Options{Partitioner: "auto"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if plan.Partitions != 2 || plan.Aligned {
 		t.Errorf("%d partitions by %v, aligned %v", plan.Partitions, plan.Partitioner, plan.Aligned)
 	}
@@ -137,9 +136,7 @@ func TestSamplingEnds(t *testing.T) {
 		w.write(files, sequencefiles.WriterOptions{})
 		var p Progress
 		plan, err := newLoader(w.src, w.store, &p, tt.o).Plan(t.Context(), "db", "1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if records := p.Snapshot().Scanned; plan.Aligned || records > 2*sampleFiles*sampleFirst {
 			t.Errorf("%s: aligned %v, %d records were read", name, plan.Aligned, records)
 		}

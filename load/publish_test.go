@@ -17,6 +17,7 @@ import (
 	"sequins/blocks"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -105,9 +106,7 @@ func TestPublishedMeanwhile(t *testing.T) {
 			published = append(published, partitions...)
 			return dir.Publish(to, partitions...)
 		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		took := time.Since(began)
 		slices.Sort(published)
 		if !slices.Equal(published, all(plan)) {

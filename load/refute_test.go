@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -184,9 +185,7 @@ func TestRefutedPlan(t *testing.T) {
 	if second.Partitioner != shard.Spark || !second.Aligned || second.Manifest().Content() == first.Manifest().Content() {
 		t.Fatalf("%v, aligned %v", second.Partitioner, second.Aligned)
 	}
-	if err := l.Load(t.Context(), second, []int{1, 2}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, l.Load(t.Context(), second, []int{1, 2}))
 	w.compare(second, model(files, shard.Spark, 3), []int{1, 2}) // and no block of partition 0
 
 	again := check(newLoader(w.src, w.store, nil, Options{Workers: 2}.PlannedBy(newest(t, w.store).Manifest())).Plan(t.Context(), "db", "1"))(t)
@@ -321,9 +320,7 @@ func TestPartitionErrorAsJSON(t *testing.T) {
 	want := &PartitionError{File: "f", Offset: 7, Key: []byte("\xff\x00"), Clipped: true, Partitioner: shard.Spark, Want: 1, Got: 2, Auto: true}
 	var got *PartitionError
 	text := check(json.Marshal(want))(t)
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s: %s", text, diff)
 	}

@@ -16,6 +16,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/internal/render"
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/sequencefiles"
 )
@@ -207,13 +208,9 @@ func openReader(r io.Reader) func(int64) (io.ReadCloser, error) {
 func TestUnknownFormat(t *testing.T) {
 	w := newWorld(t)
 	dir := filepath.Join(w.root, "db", "1")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	for i, content := range []string{"", "id,name\n1,x\n", "ORC", "{}"} {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%05d", i)), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("part-%05d", i)), []byte(content), 0o644))
 	}
 	for range 5 {
 		_, err := w.plan(Options{})

@@ -22,6 +22,7 @@ import (
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
 )
@@ -82,9 +83,7 @@ func (hastyFile) Sync() error { return nil }
 func check[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return v
 	}
 }
@@ -93,9 +92,7 @@ func check[T any](v T, err error) func(testing.TB) T {
 func (w *world) put(name string, content []byte) {
 	w.t.Helper()
 	path := filepath.Join(w.root, "db", "1", name)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o644)))
 }
 
 // write writes data files, in the format that their names say.
@@ -115,13 +112,9 @@ func sequenceFile(t testing.TB, records []rec, opts sequencefiles.WriterOptions)
 	var b bytes.Buffer
 	w := check(sequencefiles.NewWriter(&b, opts))(t)
 	for _, r := range records {
-		if err := w.Append([]byte(r.key), []byte(r.value)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Append([]byte(r.key), []byte(r.value)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -137,13 +130,9 @@ func sparkeyLog(t testing.TB, records []rec) []byte {
 		} else {
 			err = w.Put([]byte(r.key), []byte(r.value))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return check(os.ReadFile(f.Name()))(t)
 }
 
@@ -155,9 +144,7 @@ func (w *world) load(opts Options, want ...int) *Plan {
 	if want == nil {
 		want = all(plan)
 	}
-	if err := l.Load(w.t.Context(), plan, want); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, l.Load(w.t.Context(), plan, want))
 	w.clean()
 	return plan
 }
@@ -209,18 +196,14 @@ func (w *world) block(partition int) map[string]string {
 	w.t.Helper()
 	r := check(blocks.Open(w.dir().BlockPath(partition)))(w.t)
 	defer r.Close()
-	if err := r.Verify(w.t.Context()); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, r.Verify(w.t.Context()))
 	got := map[string]string{}
 	it := r.Iter(nil, nil)
 	for it.Next() {
 		v := it.Value()
 		got[string(it.Key())] = string(check(io.ReadAll(v.Section(0, v.Len())))(w.t))
 	}
-	if err := it.Err(); err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, it.Err())
 	return got
 }
 

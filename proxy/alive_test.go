@@ -12,19 +12,17 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"sequins/test/expect"
 )
 
 // A signal that arrives during the check, as the runtime's scheduler sends them, is no input.
 func TestSilentDespiteSignals(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer ln.Close()
 	nc, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer nc.Close()
 	var s socket
 	s.init(nc)

@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // slowBodies is a peer that begins to read long bodies late, over connections whose buffers are much smaller.
 func slowBodies(t *testing.T, late time.Duration) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
 	serve := func(c net.Conn) {
 		defer c.Close()
@@ -69,9 +69,7 @@ const plenty = 10 * time.Second
 func TestLongBodyRefused(t *testing.T) {
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	go s.Serve(ln) //nolint:errcheck // it ends with Close
 	defer s.Close()
 	c := client(t, Options{Timeout: plenty})
@@ -94,9 +92,7 @@ func TestPromptAnswer(t *testing.T) {
 	})
 	c := client(t, Options{Timeout: plenty})
 	a, err := c.Fetch(context.Background(), &Query{Peers: []string{p.addr}, Path: []byte("/db"), Version: "v1", Prompt: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer a.Body.Close()
 	begun := time.Now()
 	if _, err := io.Copy(io.Discard, a.Body); err == nil || time.Since(begun) > 2*promptTime {

@@ -74,9 +74,7 @@ func TestTLS(t *testing.T) {
 	p := c.peer(q.Peers[0])
 	p.slots <- struct{}{}
 	conn, err := p.dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p.release(conn, true)
 	expect.Eventually(t, "the tickets to arrive", func() bool { return !conn.silent() })
 	if _, err := fetch(c, q); err != nil {
@@ -140,15 +138,11 @@ func TestAnswerThatHasArrived(t *testing.T) {
 		known := client(t, Options{}).peer(p.addr)
 		known.slots <- struct{}{}
 		c, err := known.dial()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.SetDeadline(time.Unix(1, 0)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.SetDeadline(time.Unix(1, 0)))
 		expect.Eventually(t, "the answer", func() bool { return !c.silent() })
 		if err := c.await(); !errors.Is(err, errLate) {
 			t.Errorf("after the deadline: %v", err)
@@ -184,9 +178,7 @@ func TestFetchAllocations(t *testing.T) {
 	q := &Query{Peers: []string{"a"}, Path: []byte("/db/k"), Version: "v1"}
 	n := testing.AllocsPerRun(1000, func() {
 		a, err := c.Fetch(context.Background(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		a.Body.Close()
 	})
 	if limit := 1.0; n > limit && !raceEnabled {

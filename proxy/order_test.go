@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // Healthy peers are asked equally often; failing ones after them, except for one request a second.
@@ -16,9 +18,7 @@ func TestOrder(t *testing.T) {
 			from := map[string]int{}
 			for range n {
 				g, err := fetch(w.Client, query(w.peers...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				from[g.peer]++
 			}
 			return from

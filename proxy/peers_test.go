@@ -93,9 +93,7 @@ func newFake(addr string, b behaviour) *fakePeer {
 func listen(t testing.TB, b behaviour) *fakePeer {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := newFake(ln.Addr().String(), b)
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -226,9 +226,7 @@ func idle(p *peer) int {
 func (w *world) mustAsk() string {
 	w.Helper()
 	g, err := fetch(w.Client, query(w.peers...))
-	if err != nil {
-		w.Fatal(err)
-	}
+	expect.NoError(w, err)
 	for i, p := range w.peers {
 		if p.addr == g.peer {
 			w.first(i)
@@ -244,9 +242,7 @@ func TestClose(t *testing.T) {
 		w.peers[0].set(says(answer(200, large)))
 		w.first(0)
 		a, err := w.Fetch(context.Background(), query(w.peers...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, p := range w.peers {
 			p.set(hangs)
 		}
@@ -361,9 +357,7 @@ func TestStreamsHaveTheirOwnSlots(t *testing.T) {
 		var open []*Answer
 		for range 6 {
 			answer, err := c.Fetch(context.Background(), q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			open = append(open, answer)
 		}
 		if _, err := c.Fetch(context.Background(), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), errBusy.Error()) {
@@ -394,9 +388,7 @@ func TestLeastRate(t *testing.T) {
 	inWorld(t, 1, func(w *world) {
 		w.peers[0].set(says(answer(200, strings.Repeat("x", 24<<20))))
 		a, err := w.Fetch(context.Background(), query(w.peers...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		begun, piece := time.Now(), make([]byte, 16<<10)
 		for err == nil {
 			time.Sleep(time.Second)
@@ -422,9 +414,7 @@ func TestLeastRateOfAPeer(t *testing.T) {
 			return false
 		})
 		a, err := w.Fetch(context.Background(), query(w.peers...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		begun := time.Now()
 		_, err = io.Copy(io.Discard, a.Body)
 		if d := time.Since(begun); !errors.Is(err, errLate) || errors.Is(err, ErrSlow) || d < rateGrace || d > 2*rateGrace {

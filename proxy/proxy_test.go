@@ -10,15 +10,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // What a peer is asked, to the byte.
 func TestRequest(t *testing.T) {
 	var raw string
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer ln.Close()
 	done := make(chan struct{})
 	go func() {
@@ -98,9 +98,7 @@ func TestAnswers(t *testing.T) {
 			const times = 5
 			for range times {
 				g, err := fetch(c, q)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				if diff := cmp.Diff(test.want, g, cmp.AllowUnexported(got{})); diff != "" {
 					t.Fatalf("-want +got:\n%.2000s", diff)
 				}

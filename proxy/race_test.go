@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // The first peer's misbehaviour, and how much it may cost.
@@ -362,9 +364,7 @@ func TestLargeBodies(t *testing.T) {
 		// A caller that stops reading has the connection cut off.
 		w.peers[0].set(says(raw))
 		a, err := w.Fetch(context.Background(), query(w.peers...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if n, err := io.ReadFull(a.Body, make([]byte, 200<<10)); err != nil || n != 200<<10 {
 			t.Error(n, err)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // in gives the client of a world a zone, and its peers a, b, c… the zones that the letters of theirs name; "-" for none.
@@ -27,9 +29,7 @@ func (w *world) counts(n int) map[string]int {
 	from := map[string]int{}
 	for range n {
 		g, err := fetch(w.Client, query(w.peers...))
-		if err != nil {
-			w.Fatal(err)
-		}
+		expect.NoError(w, err)
 		from[g.peer]++
 	}
 	return from

@@ -23,6 +23,7 @@ import (
 	"sequins/reads"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -50,15 +51,11 @@ func held(t testing.TB, name string, records map[string]string, of [][]string, h
 			}
 		}
 		slices.SortFunc(some, func(a, b [2]string) int { return bytes.Compare([]byte(a[0]), []byte(b[0])) })
-		if err := v.Put(p, blockOf(t, some)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(p, blockOf(t, some)))
 	}
 	set := version.NewSet("db")
 	set.Prepare(v)
-	if err := set.Activate(contents.In(name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Activate(contents.In(name)))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -298,9 +295,7 @@ func TestDamagedBatch(t *testing.T) {
 		return nil
 	})
 	h.Release()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, test := range []struct {
 		proxy reads.Proxy
 		want  reads.Outcome

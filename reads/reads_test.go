@@ -41,15 +41,11 @@ func setOf(t *testing.T, info version.Info, records ...[2]string) *version.Set {
 	t.Helper()
 	v := version.New(info)
 	if len(records) > 0 {
-		if err := v.Put(0, blockOf(t, records)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(0, blockOf(t, records)))
 	}
 	set := version.NewSet(info.DB)
 	set.Prepare(v)
-	if err := set.Activate(info.Input); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Activate(info.Input))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -64,26 +60,18 @@ func blockOf(t testing.TB, records [][2]string) *blocks.Reader {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "0.block")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partitions: 1, BlockSize: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, r := range records {
-		if err := w.Add([]byte(r[0]), []byte(r[1])); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Add([]byte(r[0]), []byte(r[1])))
 	}
 	if _, err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	b, err := blocks.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return b
 }
 
@@ -109,9 +97,7 @@ func TestWithheldFromClients(t *testing.T) {
 	}
 	set := setOf(t, info("v1"), [2]string{"k", "1"})
 	held := version.New(info("v2"))
-	if err := held.Put(0, blockOf(t, [][2]string{{"k", "2"}})); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, held.Put(0, blockOf(t, [][2]string{{"k", "2"}})))
 	held.Withhold(true)
 	set.Prepare(held)
 	for _, test := range []struct {
@@ -302,13 +288,9 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 		err := set.EachBlock(func(_ *version.Handle, _ int, b version.Block) error {
 			return os.Truncate(b.(*blocks.Reader).Name(), 100)
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if replaced {
-			if err := set.Version(contents.In("v1")).Put(0, blockOf(t, records)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, set.Version(contents.In("v1")).Put(0, blockOf(t, records)))
 		}
 		if _, err := io.Copy(io.Discard, r.Body()); !errors.Is(err, blocks.ErrCorrupt) || r.Body().Outcome != reads.Unreadable {
 			t.Errorf("reading the rest: %v, %d", err, r.Body().Outcome)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/reads"
+	"sequins/test/expect"
 )
 
 // BenchmarkScan reads all records of a version over its partitions. Its figure is processor time, as it does not depend on
@@ -52,8 +53,6 @@ func benchmarkScan(b *testing.B, partitions, size int) {
 // processorTime returns the processor time of this process.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

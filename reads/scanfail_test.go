@@ -21,6 +21,7 @@ import (
 	"sequins/reads"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -29,9 +30,7 @@ func farReader(t testing.TB, f func(p *reads.PageRequest) []byte) (*reads.Reader
 	v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Partitioner: shard.String, Following: replicas{of: [][]string{{"a:1"}, {"a:1"}}}})
 	set := version.NewSet("db")
 	set.Prepare(v)
-	if err := set.Activate(contents.In("v1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Activate(contents.In("v1")))
 	fetch := proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 		p, err := reads.ParsePageRequest(bytes.TrimPrefix(q.Params, []byte("page=")))
 		if err != nil {
@@ -168,9 +167,7 @@ func FuzzCursor(f *testing.F) {
 		v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 0, Partitioner: shard.String, Following: version.Solo{}})
 		set := version.NewSet("db")
 		set.Prepare(v)
-		if err := set.Activate(contents.In("v1")); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, set.Activate(contents.In("v1")))
 		return set
 	}
 	f.Add([]byte("AQJ2MQ"))
@@ -247,9 +244,7 @@ func damagePartition(t *testing.T, set *version.Set, partition int) {
 		r := b.(*blocks.Reader)
 		return set.Version(contents.In("v1")).Put(p, badIterator{r, damagedCopy(t, r)})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 }
 
 // damagedCopy writes the records of a block into another, of which a page in the middle is damaged.
@@ -257,14 +252,10 @@ func damagedCopy(t *testing.T, r *blocks.Reader) *blocks.Reader {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partitions: 1, BlockSize: 512})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	it := r.Iter(nil, nil)
 	for it.Next() {
-		if err := w.Add(it.Key(), it.Value().Bytes()); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Add(it.Key(), it.Value().Bytes()))
 	}
 	if _, err := w.Finish(); err != nil {
 		t.Fatal(err)
@@ -272,9 +263,7 @@ func damagedCopy(t *testing.T, r *blocks.Reader) *blocks.Reader {
 	data := b.Bytes()
 	data[len(data)/3] ^= 1
 	damaged, err := blocks.NewReader(bytes.NewReader(data), int64(len(data)), "damaged.block")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { damaged.Close() })
 	return damaged
 }
@@ -284,18 +273,14 @@ func TestCursors(t *testing.T) {
 	records := map[string]string{"a": "1", "b": "2", "c": "3"}
 	v := func(name string, parts ...string) *version.Version {
 		v := version.New(version.Info{DB: "db", Content: contents.Of(name, parts...), Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		if err := v.Put(0, blockOf(t, [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}})); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(0, blockOf(t, [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}})))
 		return v
 	}
 	set, other := version.NewSet("db"), version.NewSet("other")
 	set.Prepare(v("v1"))
 	other.Prepare(v("v1"))
 	for _, s := range []*version.Set{set, other} {
-		if err := s.Activate(contents.In("v1")); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.Activate(contents.In("v1")))
 	}
 	rd := reads.New(catalog{"db": set, "other": other}, reads.Options{Logger: quiet})
 	r := rd.NewRead()
@@ -320,9 +305,7 @@ func TestCursors(t *testing.T) {
 	check("with another version", "db", reads.Query{Exact: []byte("v2")}, reads.Gone)
 	check("with a later version", "db", reads.Query{AtLeast: []byte("v2")}, reads.Expired)
 	set.Prepare(v("v2"))
-	if err := set.Activate(contents.In("v2")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Activate(contents.In("v2")))
 	check("replaced", "db", reads.Query{}, reads.Found)
 	gone := set.Remove(contents.In("v1"))
 	check("removed", "db", reads.Query{}, reads.Expired)
@@ -336,17 +319,13 @@ func TestCursors(t *testing.T) {
 	}
 	behind := version.NewSet("db")
 	behind.Prepare(v("v0"))
-	if err := behind.Activate(contents.In("v0")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, behind.Activate(contents.In("v0")))
 	rd = reads.New(catalog{"db": behind}, reads.Options{Logger: quiet})
 	r = rd.NewRead()
 	check("on a node that is behind", "db", reads.Query{}, reads.Behind)
 	behind.Prepare(v("v1"))
 	for _, name := range []string{"v1", "v0"} {
-		if err := behind.GoBack(contents.In(name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, behind.GoBack(contents.In(name)))
 	}
 	check("of a version that was rolled back", "db", reads.Query{}, reads.Expired)
 	if err := behind.Remove(contents.In("v1")).Close(context.Background()); err != nil {
@@ -360,16 +339,12 @@ func TestCursorsWithinAName(t *testing.T) {
 	first, second := contents.Of("v1", "first"), contents.Of("v1", "second")
 	add := func(set *version.Set, c content.Content, value string) *version.Version {
 		v := version.New(version.Info{DB: "db", Content: c, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		if err := v.Put(0, blockOf(t, [][2]string{{"a", value}, {"b", value}})); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(0, blockOf(t, [][2]string{{"a", value}, {"b", value}})))
 		set.Prepare(v)
 		return v
 	}
 	switchTo := func(set *version.Set, c content.Content) {
-		if err := set.Activate(c.Input); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, set.Activate(c.Input))
 	}
 	read := func(set *version.Set, p reads.Proxy, after []byte) (value string, more []byte, o reads.Outcome) {
 		rd := reads.New(catalog{"db": set}, reads.Options{Logger: quiet, Proxy: p})

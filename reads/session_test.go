@@ -10,6 +10,7 @@ import (
 	"sequins/reads"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -19,16 +20,12 @@ func upgraded(t *testing.T) *version.Set {
 	set := version.NewSet("db")
 	for _, name := range []string{"v1", "v2", "v3"} {
 		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Following: version.Solo{}})
-		if err := v.Put(0, blockOf(t, [][2]string{{"k", name}})); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(0, blockOf(t, [][2]string{{"k", name}})))
 		set.Prepare(v)
 		if name == "v3" {
 			break
 		}
-		if err := set.Activate(contents.In(name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, set.Activate(contents.In(name)))
 	}
 	set.Version(contents.In("v1")).Retire()
 	t.Cleanup(func() {
@@ -81,9 +78,7 @@ func TestReplacedVersionElsewhere(t *testing.T) {
 	for _, name := range []string{"v1", "v2"} {
 		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Partitioner: shard.String, Following: replicas{of: [][]string{{"a:1"}}}})
 		set.Prepare(v)
-		if err := set.Activate(contents.In(name)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, set.Activate(contents.In(name)))
 	}
 	set.Version(contents.In("v1")).Retire()
 	rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fails(proxy.ErrNoPeers), Logger: slog.New(slog.DiscardHandler)})

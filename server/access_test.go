@@ -43,13 +43,9 @@ all   the-token-for-all-of-it   *           pages
 func openTokens(t testing.TB, text string) (tokens *auth.Tokens, file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	tokens, err := auth.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return tokens, file
 }
 
@@ -223,9 +219,7 @@ func TestTokensAreReplaced(t *testing.T) {
 		fmt.Fprintf(c, "GET /db/k HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", webToken)
 		buf := make([]byte, 4096)
 		n, err := c.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var code int
 		fmt.Sscanf(string(buf[:n]), "HTTP/1.1 %d", &code)
 		return code
@@ -233,12 +227,8 @@ func TestTokensAreReplaced(t *testing.T) {
 	if code := ask(); code != 200 {
 		t.Errorf("at first: %d", code)
 	}
-	if err := os.WriteFile(file, []byte("web another-token-of-the-web db\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := tokens.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte("web another-token-of-the-web db\n"), 0o600))
+	expect.NoError(t, tokens.Reload())
 	if code := ask(); code != 401 {
 		t.Errorf("after it was taken out: %d", code)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 )
 
 // The largest number of keys: all absent, all in one partition, all the same.
@@ -83,9 +84,7 @@ func TestAnnouncedBodies(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "1"}), testOptions{MaxBatchBytes: 1 << 20})
 	for range 200 {
 		c, err := net.Dial("tcp", s.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer c.Close()
 		if _, err := io.WriteString(c, "POST /db HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n"); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"sequins/proxy"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -33,9 +34,7 @@ func (s *running) post(t testing.TB, target string, keys []string, headers ...st
 		}
 	}
 	body, err := json.Marshal(map[string]any{"keys": list})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s.postBody(t, target, string(body), headers...)
 }
 
@@ -320,17 +319,13 @@ func TestBatchOfAnySize(t *testing.T) {
 	records["longer"] = strings.Repeat("y", 3*writeChunk/2)
 	s := start(t, catalogOf(t, records), testOptions{})
 	c, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer c.Close()
 	in := bufio.NewReader(c)
 	for key, value := range records {
 		fmt.Fprintf(c, "GET /db?key=%s HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n", key)
 		response, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		body, err := io.ReadAll(response.Body)
 		if err != nil || response.StatusCode != 200 || len(body) < 4 || string(body[4:]) != value {
 			t.Fatalf("%s: status %d, %d bytes, %v", key, response.StatusCode, len(body), err)

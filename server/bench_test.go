@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/observe/metrics"
+	"sequins/test/expect"
 )
 
 // plainClient asks for the same thing again and again on one connection, and
@@ -23,9 +24,7 @@ type plainClient struct {
 func newClient(t testing.TB, addr, target string, headers ...string) *plainClient {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
 	p := &plainClient{Conn: c, buf: make([]byte, 1<<20)}
 	p.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost:9599\r\nUser-Agent: test\r\nAccept: */*\r\n%s\r\n\r\n", target, strings.Join(append(headers, webToken), "\r\n"))
@@ -34,9 +33,7 @@ func newClient(t testing.TB, addr, target string, headers ...string) *plainClien
 	}
 	for {
 		n, err := c.Read(p.buf[p.length:])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		p.length += n
 		head, body, ok := bytes.Cut(p.buf[:p.length], []byte("\r\n\r\n"))
 		if !ok {

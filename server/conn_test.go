@@ -159,9 +159,7 @@ func TestHalfClosed(t *testing.T) {
 	for _, key := range []string{"a", "large"} {
 		c := s.dial(t)
 		fmt.Fprintf(c, "GET /db/%s HTTP/1.1\r\nHost: x\r\n\r\n", key)
-		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.(*net.TCPConn).CloseWrite())
 		if got := read(t, bufio.NewReader(c), "GET"); got.status != 200 || got.length != int64(len(got.body)) {
 			t.Errorf("%s: %d, %d bytes", key, got.status, len(got.body))
 		}

@@ -82,9 +82,7 @@ func TestDebugHandler(t *testing.T) {
 		}
 	}
 	var vars struct{ Sequins metrics.Vars }
-	if err := json.Unmarshal(get(DebugOptions{}, "/debug/vars").Body.Bytes(), &vars); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(get(DebugOptions{}, "/debug/vars").Body.Bytes(), &vars))
 	if _, counted := vars.Sequins.QPS.ByStatus["200"]; !counted {
 		t.Errorf("%+v", vars.Sequins)
 	}

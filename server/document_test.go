@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/version"
 )
 
 // The example of an ordered read in docs/API.md is what a node answers, and its table has all parameters of clients.
 func TestScanDocument(t *testing.T) {
 	text, err := os.ReadFile("../docs/API.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## Ranges of keys\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	set := version.NewSet("users")
@@ -43,13 +42,9 @@ func TestScanDocument(t *testing.T) {
 // The table of docs/API.md has every status of the description of the interface.
 func TestStatusDocument(t *testing.T) {
 	page, err := os.ReadFile("../docs/API.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	description, err := os.ReadFile("../docs/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, table, _ := strings.Cut(string(page), "\n## Errors\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	documented := map[string]bool{}

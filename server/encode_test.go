@@ -15,6 +15,7 @@ import (
 
 	"sequins/observe/status"
 	"sequins/proxy"
+	"sequins/test/expect"
 )
 
 // decoded returns the body of an answer without its content coding.
@@ -35,9 +36,7 @@ func decoded(t *testing.T, got answer) string {
 	default:
 		t.Fatalf("the coding is %q", coding)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatalf("%s: %v", got.header.Get("Content-Encoding"), err)
@@ -199,14 +198,10 @@ func TestEncodedForNetHTTP(t *testing.T) {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	req, err := http.NewRequest("GET", "http://"+s.addr+"/db/a", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for range 2 {
 		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		resp.Body.Close()
 		if h := resp.Header; err != nil || string(body) != value || !resp.Uncompressed || h.Get("X-Sequins-Version") != "v1" || h.Get("Etag") != "W/"+etagOf(value) {
@@ -271,9 +266,7 @@ func TestEncodedStreamIsFlushed(t *testing.T) {
 		}
 	}
 	r, err := gzip.NewReader(bytes.NewReader(out.body.Bytes()[:out.at]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got, err := io.ReadAll(r)
 	if err != io.ErrUnexpectedEOF || int64(len(got)) != w.taken || len(got) > flushBytes+len(line) {
 		t.Errorf("%d of %d bytes have arrived: %v", len(got), w.taken, err)
@@ -316,9 +309,7 @@ func TestEncodedAnswerBreaksOff(t *testing.T) {
 		c := broken.dial(t)
 		fmt.Fprintf(c, "GET /db/a HTTP/1.1\r\nHost: x\r\nAccept-Encoding: %s\r\n\r\n", coding)
 		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if _, err := io.ReadAll(resp.Body); err == nil || resp.Header.Get("Content-Encoding") != coding {
 			t.Errorf("%s: an answer that broke off looks complete: %v", coding, resp.Header)
 		}

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // checkEscaped compares with encoding/json: what is written is read back, and a string in it ends where it should.
@@ -54,13 +56,9 @@ func TestValuesOfJSON(t *testing.T) {
 		keys = append(keys, key)
 	}
 	body, err := json.Marshal(map[string]any{"keys": keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	resp, err := http.Post("http://"+srv.addr+"/db", "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	var batch struct{ Values []struct{ Value string } }
 	if err := json.NewDecoder(resp.Body).Decode(&batch); err != nil || len(batch.Values) != len(keys) {
@@ -78,14 +76,10 @@ func TestValuesOfJSON(t *testing.T) {
 func checkLinesOfJSON(t *testing.T, url string, records map[string]string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	req.Header.Set("Accept", "application/x-ndjson")
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	d, n := json.NewDecoder(resp.Body), 0
 	for {

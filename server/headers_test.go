@@ -124,9 +124,7 @@ func TestLimitsOfTheManual(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile("../docs/API.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, want := range []string{
 		fmt.Sprintf("| 431 | header fields of more than %d KiB, or more than %d KiB with the request line |", maxFields>>10, maxHeader>>10),
 		fmt.Sprintf("| 414 | a key of more than %d KiB in the path |", blocks.MaxKey>>10),

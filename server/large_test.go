@@ -63,14 +63,10 @@ func TestLargeValues(t *testing.T) {
 func startLarge(t *testing.T, s *running, target string) (net.Conn, *http.Response) {
 	t.Helper()
 	c := s.dial(t)
-	if err := c.(*net.TCPConn).SetReadBuffer(256 << 10); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.(*net.TCPConn).SetReadBuffer(256<<10))
 	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", target)
 	resp, err := http.ReadResponse(bufio.NewReaderSize(c, 4<<10), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { resp.Body.Close() })
 	return c, resp
 }
@@ -140,9 +136,7 @@ func TestStalledReader(t *testing.T) {
 			c := dial()
 			io.WriteString(c, "GET /db/k HTTP/1.1\r\nHost: x\r\n\r\n")
 			resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			return resp
 		}
 		stalled := ask()
@@ -185,9 +179,7 @@ func damagedOf(t *testing.T, info version.Info, records map[string]string, where
 	t.Helper()
 	path := writeBlock(t, info, 0, records)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, w := range where {
 		i := bytes.Index(b, []byte(w))
 		if i < 0 {
@@ -195,17 +187,11 @@ func damagedOf(t *testing.T, info version.Info, records map[string]string, where
 		}
 		b[i] ^= 1
 	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
 	r, err := blocks.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	v := version.New(info)
-	if err := v.Put(0, r); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, v.Put(0, r))
 	set := version.NewSet("db")
 	activate(t, set, v)
 	return set
@@ -302,9 +288,7 @@ func TestSlowReaderOfARemovedVersion(t *testing.T) {
 		inBubble(t, cat, testOptions{}, func(_ *Server, dial func() net.Conn) {
 			set := version.NewSet("db") // in the bubble, as what waits for its end has to be
 			set.Prepare(versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, size)}))
-			if err := set.Activate(contents.In("v1")); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, set.Activate(contents.In("v1")))
 			cat.mu.Lock()
 			cat.sets["db"] = set
 			cat.mu.Unlock()
@@ -312,9 +296,7 @@ func TestSlowReaderOfARemovedVersion(t *testing.T) {
 			fmt.Fprint(c, "GET /db/k HTTP/1.1\r\nHost: x\r\n\r\n")
 			r := bufio.NewReaderSize(c, 4<<10)
 			resp, err := http.ReadResponse(r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			began, closed := time.Now(), make(chan error, 1)
 			end := func() {
 				gone := set.Remove(contents.In("v1"))
@@ -354,9 +336,7 @@ func TestSlowReaderOfARange(t *testing.T) {
 		r := bufio.NewReader(c)
 		fmt.Fprint(c, "GET /db/k HTTP/1.1\r\nHost: x\r\nRange: bytes=1-\r\n\r\n")
 		resp, err := http.ReadResponse(r, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var got strings.Builder
 		for got.Len() < len(value)-1 && err == nil {
 			_, err = io.CopyN(&got, resp.Body, 128<<10)

@@ -21,6 +21,7 @@ import (
 	"sequins/internal/names"
 	"sequins/observe/status"
 	"sequins/proxy"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -150,9 +151,7 @@ const webHeaders = "Origin: https://app.example\nAccept: application/json\nAccep
 // The server describes itself, under a name that no db has.
 func TestDescriptionIsServed(t *testing.T) {
 	want, err := os.ReadFile("../docs/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := start(t, catalogOf(t, nil), testOptions{})
 	if got := s.get(t, "/-/openapi.yaml"); got.body != string(want) || got.header.Get("Content-Type") != "application/yaml" {
 		t.Errorf("%d bytes, %v", len(got.body), got.header)
@@ -173,12 +172,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 	loader := openapi3.NewLoader()
 	doc, err := loader.LoadFromFile("../docs/openapi.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := doc.Validate(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, doc.Validate(context.Background()))
 	servers, expired := documentedServers(t), expiredCursor(t)
 	seen := map[string]bool{}
 	for _, d := range documented {

@@ -13,6 +13,7 @@ import (
 
 	"sequins/observe/metrics"
 	"sequins/observe/status"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -23,14 +24,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
@@ -103,9 +100,7 @@ func indent(t *testing.T, s string) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, e.Encode(v))
 	return b.String()
 }
 

@@ -18,6 +18,7 @@ import (
 	"sequins/observe/metrics"
 	"sequins/proxy"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -39,9 +40,7 @@ func (c *tallied) Accept() (net.Conn, error) {
 func startCounting(t testing.TB, c testCatalog, o testOptions) (*running, *tallied) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	counted := &tallied{Listener: ln}
 	return startOn(t, counted, c, o), counted
 }
@@ -160,9 +159,7 @@ func TestPeersThatCannotHelp(t *testing.T) {
 	behind := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	holder := start(t, catalogOf(t, map[string]string{"k": "new"}), testOptions{})
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { silent.Close() })
 	o := proxy.Options{Timeout: patience, StageTimeout: 20 * time.Millisecond}
 	asker := startAsker(t, o, behind.addr, holder.addr, silent.Addr().String())
@@ -235,9 +232,7 @@ func TestPeerFailsBeforeTheFirstByte(t *testing.T) {
 func startBroken(t *testing.T, raw string) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	done := make(chan struct{})
 	var conns sync.WaitGroup
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/internal/wire"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -78,9 +79,7 @@ func TestProblems(t *testing.T) {
 				media = plainText
 			} else {
 				b, err := json.Marshal(map[string]any{"type": "about:blank", "title": http.StatusText(e.status), "status": e.status, "detail": e.text})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				var wanted, had any
 				if json.Unmarshal(b, &wanted); json.Unmarshal([]byte(got.body), &had) != nil || !cmp.Equal(wanted, had) || !strings.HasSuffix(got.body, "}\n") {
 					t.Errorf("%s: %q", what, got.body)

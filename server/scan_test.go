@@ -352,9 +352,7 @@ func TestScanWhileVersionsSwitch(t *testing.T) {
 	default:
 	}
 	rest, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all, _, complete := parseLines(t, string(first)+string(rest))
 	if !complete {
 		t.Error("not complete")
@@ -420,9 +418,7 @@ func TestScanDelaysRemoval(t *testing.T) {
 func readHeader(t testing.TB, r io.Reader) *http.Response {
 	t.Helper()
 	resp, err := http.ReadResponse(bufio.NewReader(r), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return resp
 }
 
@@ -438,9 +434,7 @@ func startMortal(t *testing.T, records map[string]string) *mortal {
 	t.Helper()
 	s := start(t, catalogOf(t, records), testOptions{})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	m := &mortal{addr: ln.Addr().String()}
 	var running sync.WaitGroup
 	running.Go(func() {

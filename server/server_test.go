@@ -158,12 +158,8 @@ func versionWith(t testing.TB, info version.Info, records map[string]string) *ve
 	v := version.New(info)
 	for p := range info.Partitions {
 		r, err := blocks.Open(writeBlock(t, info, p, records))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := v.Put(p, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, v.Put(p, r))
 	}
 	return v
 }
@@ -173,21 +169,15 @@ func writeBlock(t testing.TB, info version.Info, p int, records map[string]strin
 	t.Helper()
 	path := filepath.Join(t.TempDir(), fmt.Sprintf("%s-%d.block", info.Name, p))
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: info.Partitions, BlockSize: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, k := range slices.Sorted(maps.Keys(records)) {
 		if shard.String.Partition([]byte(k), info.Partitions) != p {
 			continue
 		}
-		if err := w.Add([]byte(k), []byte(records[k])); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Add([]byte(k), []byte(records[k])))
 	}
 	if _, err := w.Finish(); err != nil {
 		t.Fatal(err)
@@ -199,9 +189,7 @@ func writeBlock(t testing.TB, info version.Info, p int, records map[string]strin
 func activate(t testing.TB, s *version.Set, v *version.Version) {
 	t.Helper()
 	s.Prepare(v)
-	if err := s.Activate(v.Input); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Activate(v.Input))
 	t.Cleanup(func() {
 		if gone := s.Remove(v.Input); gone != nil {
 			closeVersion(t, gone)
@@ -242,9 +230,7 @@ type running struct {
 func start(t testing.TB, c testCatalog, o testOptions) *running {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return startOn(t, conns.Patient(ln, slog.New(slog.DiscardHandler)), c, o)
 }
 
@@ -274,13 +260,9 @@ func startOn(t testing.TB, ln net.Listener, c testCatalog, o testOptions) *runni
 func (s *running) dial(t testing.TB) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.SetDeadline(time.Now().Add(patience)))
 	return c
 }
 

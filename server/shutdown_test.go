@@ -102,9 +102,7 @@ func TestShutdownGivesUp(t *testing.T) {
 func TestShutdownBeforeServe(t *testing.T) {
 	for range 50 {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		s := newServer(catalogOf(t, nil), testOptions{})
 		done := make(chan error, 1)
 		go func() { done <- s.Serve(ln) }()
@@ -261,9 +259,7 @@ func TestFailedHandshakes(t *testing.T) {
 	cert := httptest.NewTLSServer(nil)
 	defer cert.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := startOn(t, tls.NewListener(ln, &tls.Config{Certificates: cert.TLS.Certificates, ClientAuth: tls.RequireAnyClientCert}), catalogOf(t, nil), testOptions{})
 	s.dial(t).Close()
 	c := tls.Client(s.dial(t), &tls.Config{InsecureSkipVerify: true})

@@ -19,9 +19,7 @@ func startTLS(t *testing.T, c testCatalog, o testOptions) (*running, *http.Clien
 	other := httptest.NewTLSServer(nil) // has a certificate, and a client that trusts it
 	other.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := startOn(t, tls.NewListener(ln, &tls.Config{Certificates: other.TLS.Certificates}), c, o)
 	transport := other.Client().Transport.(*http.Transport).Clone()
 	transport.ForceAttemptHTTP2 = true
@@ -34,9 +32,7 @@ func startTLS(t *testing.T, c testCatalog, o testOptions) (*running, *http.Clien
 func ask(t *testing.T, client *http.Client, url string, headers ...string) (*http.Response, string) {
 	t.Helper()
 	req, err := http.NewRequest("GET", url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, h := range headers {
 		name, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(name, value)

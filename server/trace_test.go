@@ -209,9 +209,7 @@ func TestSpanOverTLS(t *testing.T) {
 	tracer, ended := tracer()
 	tracer.SetSample(1)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := startOn(t, tls.NewListener(ln, other.TLS), catalogOf(t, map[string]string{"a": "one"}), testOptions{Tracer: tracer})
 	client := other.Client()
 	defer client.CloseIdleConnections()

@@ -40,13 +40,9 @@ func TestManifestRoundTrip(t *testing.T) {
 	fields.Fields = &Fields{Key: "id", Value: "a.b"}
 	for _, want := range []Manifest{testManifest(), empty, fields} {
 		data, err := encodeManifest(want)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got, err := decodeManifest(data, "m")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -58,13 +54,9 @@ func TestManifestZones(t *testing.T) {
 	m := testManifest()
 	m.Created = m.Created.In(time.FixedZone("x", 3600))
 	data, err := encodeManifest(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got, err := decodeManifest(data, "m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got.Content() != m.Content() || !got.Created.Equal(m.Created) {
 		t.Error("times changed")
 	}
@@ -76,13 +68,9 @@ func TestManifestZones(t *testing.T) {
 // TestManifestOfOldFormats: what a release has written, later ones read.
 func TestManifestOfOldFormats(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "manifest-v5.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got, err := decodeManifest(data, "manifest-v5.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(testManifest(), got); diff != "" {
 		t.Error(diff)
 	}
@@ -183,9 +171,7 @@ func TestBadManifest(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := decodeManifest([]byte(tt.data), "the/path")
 			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "the/path") {
@@ -243,9 +229,7 @@ func TestManifestOf100000Files(t *testing.T) {
 func TestManifestFlippedBits(t *testing.T) {
 	want := testManifest()
 	data, err := encodeManifest(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := 0
 	for bit := range len(data) * 8 {
 		data[bit/8] ^= 1 << (bit % 8)
@@ -264,9 +248,7 @@ func TestManifestFlippedBits(t *testing.T) {
 
 func FuzzManifest(f *testing.F) {
 	data, err := encodeManifest(testManifest())
-	if err != nil {
-		f.Fatal(err)
-	}
+	expect.NoError(f, err)
 	f.Add(string(data), false)
 	f.Add(seal(goodBody), false)
 	f.Add(goodBody, true)

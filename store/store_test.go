@@ -370,17 +370,11 @@ func TestLeftoversOfAFailedRemoval(t *testing.T) {
 	dir := t.TempDir()
 	b := &busyOnce{FS: fsys.OS}
 	s, err := OpenFS(b, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	m := Manifest{Version: "1", Input: content.Sum("x"), Format: "sequencefile", Partitions: 1, Partitioner: "string", LastModified: time.Now()}
 	d, err := s.Create("fruit", m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(d.BlockPath(0), make([]byte, 1<<20), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(d.BlockPath(0), make([]byte, 1<<20), 0o644))
 	in := m.Content().Input
 	b.left = 1
 	if err := s.Remove("fruit", in); err == nil {

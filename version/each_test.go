@@ -26,9 +26,7 @@ func TestEachBlock(t *testing.T) {
 	for _, name := range []string{"1", "2"} {
 		v := newVersion(name, 3)
 		for _, p := range []int{0, 2} {
-			if err := v.Put(p, &namedBlock{name}); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, v.Put(p, &namedBlock{name}))
 		}
 		s.Prepare(v)
 	}
@@ -56,9 +54,7 @@ func TestLeaving(t *testing.T) {
 	s := NewSet("db")
 	v := newVersion("1", 2)
 	for p := range 2 {
-		if err := v.Put(p, &namedBlock{"1"}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(p, &namedBlock{"1"}))
 	}
 	s.Prepare(v)
 	closed := make(chan error, 1)

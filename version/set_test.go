@@ -29,19 +29,13 @@ func newBlock(t *testing.T, key, value string) *blocks.Reader {
 	t.Helper()
 	var buf bytes.Buffer
 	w, err := blocks.NewWriter(&buf, blocks.WriterOptions{Partitions: 1, TempDir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Add([]byte(key), []byte(value)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, w.Add([]byte(key), []byte(value)))
 	if _, err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	r, err := blocks.NewReader(bytes.NewReader(buf.Bytes()), int64(buf.Len()), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sequins/internal/render"
+	"sequins/test/expect"
 )
 
 // makeContainer returns a file of one block: count records in data, which is already compressed.
@@ -126,22 +127,16 @@ func bomb(t *testing.T, codec string, head []byte, size int) []byte {
 	copy(plain, head)
 	if codec == "zstandard" {
 		e, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return e.EncodeAll(plain, nil)
 	}
 	var deflated bytes.Buffer
 	z, err := flate.NewWriter(&deflated, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := z.Write(plain); err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, z.Close())
 	return deflated.Bytes()
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sequins/internal/render"
 	"sequins/internal/unpack"
+	"sequins/test/expect"
 	"sequins/test/mutate"
 )
 
@@ -21,14 +22,10 @@ func TestMutations(t *testing.T) {
 	var wants [][]string
 	for _, f := range fixtures(t) {
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		p := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
 		want, err := scan(bytes.NewReader(raw), p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		files, paths, wants = append(files, raw), append(paths, p), append(wants, want)
 	}
 	limit := func(size int) uint64 { return unpack.MaxWindow + 64<<20 + 2048*uint64(size) }

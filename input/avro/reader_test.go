@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/avro/ocf"
 
 	"sequins/internal/render"
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -50,9 +51,7 @@ func TestFixtures(t *testing.T) {
 	for _, f := range fixtures(t) {
 		for _, name := range f.Meta.Names {
 			raw, err := os.ReadFile(filepath.Join(f.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			got, err := scan(iotest.OneByteReader(bytes.NewReader(raw)), render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField})
 			if err != nil {
 				t.Errorf("%s: %v", f.Name, err)
@@ -74,19 +73,13 @@ func TestFixtures(t *testing.T) {
 func TestFieldsByThemselves(t *testing.T) {
 	f := harness.FixtureByName(t, "avro-deflate")
 	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	whole, err := NewReader(bytes.NewReader(raw), "file.avro", render.Paths{Key: f.Meta.KeyField})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var records []map[string]json.RawMessage
 	for whole.Scan() {
 		var r map[string]json.RawMessage
-		if err := json.Unmarshal(whole.Value(), &r); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(whole.Value(), &r))
 		records = append(records, r)
 	}
 	if len(records) == 0 || whole.Err() != nil {
@@ -94,9 +87,7 @@ func TestFieldsByThemselves(t *testing.T) {
 	}
 	for _, field := range whole.root.fields {
 		rd, err := NewReader(bytes.NewReader(raw), "file.avro", render.Paths{Key: f.Meta.KeyField, Value: field.name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		i := 0
 		for ; rd.Scan(); i++ {
 			got, want := string(rd.Value()), string(records[i][field.name])
@@ -122,17 +113,11 @@ func write(t *testing.T, schema string, values ...any) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := ocf.NewWriter(&b, avro.MustParse(schema))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, v := range values {
-		if err := w.Encode(v); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Encode(v))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
 
@@ -240,13 +225,9 @@ func TestDamage(t *testing.T) {
 	for _, f := range fixtures(t) {
 		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		whole, err := scan(bytes.NewReader(raw), paths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for n := 0; n < len(raw); n += 1 + len(raw)/60 {
 			got, err := scan(bytes.NewReader(raw[:n]), paths)
 			if err == nil && len(got) >= len(whole) || err != nil && !errors.Is(err, ErrCorrupt) {
@@ -265,9 +246,7 @@ func TestDamage(t *testing.T) {
 func FuzzReader(f *testing.F) {
 	for _, fx := range fixtures(f) {
 		raw, err := os.ReadFile(filepath.Join(fx.Dir, fx.Meta.Names[0]))
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.NoError(f, err)
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -15,6 +15,7 @@ import (
 	"sequins/input/finished"
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // manifest returns one of n partitions.
@@ -34,9 +35,7 @@ func manifest(n int) *finished.Manifest {
 func encode(t testing.TB, m *finished.Manifest) []byte {
 	t.Helper()
 	data, err := m.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return data
 }
 
@@ -44,9 +43,7 @@ func TestRoundTrip(t *testing.T) {
 	for _, n := range []int{1, 2, 300, shard.MaxPartitions} {
 		want := manifest(n)
 		got, err := finished.Parse(encode(t, want), "_BLOCKS.json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if !cmp.Equal(want, got) {
 			t.Errorf("%d partitions are not what they were", n)
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sequins/internal/render"
+	"sequins/test/expect"
 )
 
 // The expected instants are those that Spark 3.5.6 reads in files written with datetimeRebaseModeInWrite=LEGACY by a session in UTC.
@@ -20,9 +21,7 @@ func TestCalendar(t *testing.T) {
 	}
 	for _, tt := range tests {
 		at, err := time.Parse(time.RFC3339, tt.written)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		m := sparkMetadata{version: "2.4.8"}
 		c := m.calendar()
 		for show, n := range map[*schemaElement]int64{
@@ -93,9 +92,7 @@ func TestSparkMetadata(t *testing.T) {
 			})
 		})
 		f, err := parseFooter(w.b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if c := f.spark.calendar(); c.julian != tt.julian || c.julian96 != tt.julian96 {
 			t.Errorf("%v: %v, %v, want %v, %v", tt.notes, c.julian, c.julian96, tt.julian, tt.julian96)
 		}

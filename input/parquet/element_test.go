@@ -1,6 +1,10 @@
 package parquet
 
-import "testing"
+import (
+	"testing"
+
+	"sequins/test/expect"
+)
 
 // The repeated group of a list is its element if its only field is repeated itself.
 func TestListOfGroupsOfRepeated(t *testing.T) {
@@ -12,9 +16,7 @@ func TestListOfGroupsOfRepeated(t *testing.T) {
 			{name: "x", leaf: true, physical: physicalInt32, repetition: repetition},
 		}
 		root, _, err := newTree(fields, new(calendar))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if e, _ := root.children[0].element(); e.name != want {
 			t.Errorf("repetition %d: the element is %s, and should be %s", repetition, e.name, want)
 		}

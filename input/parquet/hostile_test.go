@@ -21,6 +21,7 @@ import (
 	"github.com/pierrec/lz4/v4"
 
 	"sequins/internal/render"
+	"sequins/test/expect"
 )
 
 // allocated returns how many bytes do allocates, those that are given back included.
@@ -232,19 +233,13 @@ func pack(t testing.TB, b []byte) map[int64][]byte {
 		if _, err := w.Write(b); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Close())
 	}
 	zw, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	block := make([]byte, lz4.CompressBlockBound(len(b)))
 	n, err := lz4.CompressBlock(b, block, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	hadoop := binary.BigEndian.AppendUint32(nil, uint32(len(b)))
 	hadoop = append(binary.BigEndian.AppendUint32(hadoop, uint32(n)), block[:n]...)
 	return map[int64][]byte{
@@ -407,9 +402,7 @@ func TestPagesAreBounded(t *testing.T) {
 	}
 	file := testFile(1<<17, fields, columns)
 	r, err := NewReader(bytes.NewReader(file), int64(len(file)), "file.parquet", render.Paths{Key: "c0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r.shared.most = r.shared.held + 10<<20
 	if r.Scan() || !errors.Is(r.Err(), ErrCorrupt) || !strings.Contains(r.Err().Error(), "of all columns") {
 		t.Errorf("%v", r.Err())
@@ -457,9 +450,7 @@ func TestMutatedFiles(t *testing.T) {
 	paths := []render.Paths{{Key: "k"}}
 	for _, f := range fixtures(t) {
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		files, paths = append(files, raw), append(paths, render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -513,9 +504,7 @@ func FuzzFile(f *testing.F) {
 	f.Add(bytesPage(codecNone, testPage{pageHeader{values: 2, encoding: encodingDeltaLength}, append(packDeltas(2, 3), "abcde"...)}))
 	for _, name := range []string{"testdata/arrow-2.0-pages-v2-lz4.parquet", "../../testdata/fixtures/parquet-groups/1/part-r-00000.parquet"} {
 		b, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		expect.NoError(f, err)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 
 	"sequins/internal/render"
+	"sequins/test/expect"
 )
 
 // twoRows are pages of a column of bytes with the values x and y.
@@ -220,9 +221,7 @@ func TestNothingPacked(t *testing.T) {
 // A file that Arrow 2.0 wrote, with the codec LZ4 and a column of nulls.
 func TestFileOfOldArrow(t *testing.T) {
 	raw, err := os.ReadFile("testdata/arrow-2.0-pages-v2-lz4.parquet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got, err := scanBytes(raw, render.Paths{NoKey: true})
 	want := []string{
 		`={"k":"k0","v":null,"n":null,"b":true,"l":[],"f":0.43713252780338807}`,

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/internal/render"
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -50,9 +51,7 @@ func TestFixtures(t *testing.T) {
 	for _, f := range fixtures(t) {
 		for _, name := range f.Meta.Names {
 			raw, err := os.ReadFile(filepath.Join(f.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			got, err := scanBytes(raw, render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField})
 			if err != nil {
 				t.Errorf("%s: %v", f.Name, err)
@@ -287,9 +286,7 @@ func TestDamage(t *testing.T) {
 	for _, f := range fixtures(t) {
 		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for n := 0; n < len(raw); n += 1 + len(raw)/40 {
 			if got, err := scanBytes(raw[:n], paths); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("%s cut off at %d: %d rows, %v", f.Name, n, len(got), err)
@@ -310,14 +307,10 @@ func TestDamage(t *testing.T) {
 func TestDamagedFooter(t *testing.T) {
 	f := fixtures(t)[0]
 	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.KeyField}
 	rows, err := scanBytes(raw, paths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	footer := len(raw) - 8 - int(binary.LittleEndian.Uint32(raw[len(raw)-8:]))
 	for bit := 8 * footer; bit < 8*len(raw); bit++ {
 		raw[bit/8] ^= 1 << (bit % 8)

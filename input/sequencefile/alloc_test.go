@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -30,9 +31,7 @@ func TestAllocs(t *testing.T) {
 			file := writeFile(t, opts, records)
 			body := file[len(writeFile(t, opts, nil)):]
 			r, err := NewReader(bytes.NewReader(slices.Concat(file, body, body)), "test")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for range n {
 				r.Scan()
 			}
@@ -59,9 +58,7 @@ func TestOpenAllocs(t *testing.T) {
 		file := writeFile(t, opts, smallRecords())
 		open := func() {
 			r, err := NewReader(bytes.NewReader(file), "test")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			for r.Scan() {
 			}
 			r.Close()

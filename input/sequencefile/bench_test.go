@@ -8,6 +8,7 @@ import (
 
 	peer "github.com/colinmarc/sequencefile"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -30,20 +31,14 @@ func benchFile(tb testing.TB, opts sequencefiles.WriterOptions, records int) []b
 	var out bytes.Buffer
 	opts.SyncSeed = "bench"
 	w, err := sequencefiles.NewWriter(&out, opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	rng := rand.New(rand.NewPCG(1, 2))
 	var buf []byte
 	for i := range records {
 		key, value := benchRecord(rng, i, buf)
-		if err := w.Append(key, value); err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, w.Append(key, value))
 	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, w.Close())
 	return out.Bytes()
 }
 
@@ -97,9 +92,7 @@ func benchRead(b *testing.B, file []byte, open func(testing.TB, []byte) scanner)
 
 func ourReader(tb testing.TB, file []byte) scanner {
 	r, err := NewReader(bytes.NewReader(file), "bench")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	return r
 }
 
@@ -110,8 +103,6 @@ func (u unwrapped) Value() []byte { return peer.BytesWritable(u.Reader.Value()) 
 
 func peerReader(tb testing.TB, file []byte) scanner {
 	r := peer.NewReader(bytes.NewReader(file))
-	if err := r.ReadHeader(); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, r.ReadHeader())
 	return unwrapped{r}
 }

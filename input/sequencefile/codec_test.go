@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sequins/internal/unpack"
+	"sequins/test/expect"
 	"sequins/test/noise"
 	"sequins/test/sequencefiles"
 )
@@ -22,9 +23,7 @@ func decodeAll(d unpack.Decoder, src []byte) ([]byte, error) { return d(nil, src
 func encodeAll(t testing.TB, codec string, src []byte) []byte {
 	t.Helper()
 	out, err := sequencefiles.Compress(codec, src)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return out
 }
 
@@ -143,9 +142,7 @@ func TestBombs(t *testing.T) {
 			file = append(sequencefiles.AppendLength(file, len(column)), column...)
 		}
 		r, err := NewReader(bytes.NewReader(file), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer r.Close()
 		runtime.GC()
 		before := allocated()
@@ -192,21 +189,13 @@ func TestManyLengths(t *testing.T) {
 		opts := sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: codec, KeyClass: "Key", ValueClass: "Value", BlockSize: 1 << 30}
 		var out bytes.Buffer
 		w, err := sequencefiles.NewWriter(&out, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for i := range n {
-			if err := w.Append(nil, []byte("x"[:i/(n-1)])); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Append(nil, []byte("x"[:i/(n-1)])))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Close())
 		r, err := NewReader(&out, "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := 0
 		for r.Scan() {
 			if got++; len(r.Key()) != 0 || string(r.Value()) != "x"[:got/n] {
@@ -276,9 +265,7 @@ func TestZstdLevels(t *testing.T) {
 		} {
 			var b bytes.Buffer
 			w, err := zstd.NewWriter(&b, append(opts, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			w.Write(src)
 			w.Close()
 			b.WriteString("\x5a\x2a\x4d\x18\x03\x00\x00\x00abc") // to be skipped

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -25,9 +26,7 @@ func smallFile(t *testing.T, opts sequencefiles.WriterOptions) []byte {
 // sync marker of records.
 func boundaries(t *testing.T, file []byte) []int64 {
 	r, err := NewReader(bytes.NewReader(file), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	ends := []int64{r.in.Offset()}
 	for r.Scan() {
@@ -51,9 +50,7 @@ func TestTruncated(t *testing.T) {
 	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		file := smallFile(t, opts)
 		want, err := readFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		ends := boundaries(t, file)
 		for n := range file {
 			got, err := readFile(file[:n])

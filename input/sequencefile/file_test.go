@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/noise"
 	"sequins/test/sequencefiles"
 )
@@ -54,17 +55,11 @@ func writeFile(tb testing.TB, opts sequencefiles.WriterOptions, records []record
 	tb.Helper()
 	var out bytes.Buffer
 	w, err := sequencefiles.NewWriter(&out, opts)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, err)
 	for _, r := range records {
-		if err := w.Append(r.key, r.value); err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, w.Append(r.key, r.value))
 	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, w.Close())
 	return out.Bytes()
 }
 
@@ -154,8 +149,6 @@ func wantCorrupt(t *testing.T, err error) corruption {
 		t.Fatalf("incomplete error %q", err)
 	}
 	offset, err := strconv.ParseInt(found[1], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return corruption{offset, found[2]}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/sequencefiles"
 )
@@ -25,9 +26,7 @@ func TestHadoop(t *testing.T) {
 			}
 			for _, name := range f.Meta.Names {
 				file, err := os.ReadFile(filepath.Join(f.Dir, name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				readFixture(t, name, file, f.Meta, expected[name])
 				files++
 			}
@@ -42,9 +41,7 @@ func TestHadoop(t *testing.T) {
 func readFixture(t *testing.T, name string, file []byte, meta harness.Meta, want []harness.Record) {
 	t.Helper()
 	r, err := NewReader(bytes.NewReader(file), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	h := r.Header()
 	if h.Compression.String() != meta.Compression || h.Codec != meta.Codec || h.KeyClass != meta.KeyClass || h.ValueClass != meta.ValueClass {
@@ -74,13 +71,9 @@ func TestHadoopFeatures(t *testing.T) {
 		}
 		for _, name := range f.Meta.Names {
 			file, err := os.Open(filepath.Join(f.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			r, err := NewReader(file, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			h := r.Header()
 			r.Close()
 			file.Close()
@@ -106,13 +99,9 @@ func TestHadoopTruncated(t *testing.T) {
 			continue
 		}
 		file, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		want, err := readFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for n := 0; n < len(file); n += 1 + len(file)/97 {
 			got, err := readFile(file[:n])
 			if len(got) > len(want) || sameRecords(got, want[:len(got)]) != "" {

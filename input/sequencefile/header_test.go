@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -48,9 +49,7 @@ func TestGoldenHeaders(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r, err := NewReader(strings.NewReader(test.file), "test")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer r.Close()
 			copy(test.want.Sync[:], goldenSync)
 			if got, want := fmt.Sprintf("%+v", r.Header()), fmt.Sprintf("%+v", test.want); got != want {
@@ -82,9 +81,7 @@ func TestOldVersions(t *testing.T) {
 		opts := sequencefiles.WriterOptions{KeyClass: Text, ValueClass: Text, Compression: sequencefiles.Compression(c), SyncSeed: "test"}
 		file := writeFile(t, opts, smallRecords())
 		r, err := NewReader(bytes.NewReader(file), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		body, sync := file[r.in.Offset():], r.header.Sync[:]
 		r.Close()
 		flags := []string{None: "\x00\x00", Record: "\x01\x00", Block: "\x01\x01"}[c]

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/internal/unpack"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -97,9 +98,7 @@ func TestExpandingValues(t *testing.T) {
 	}
 	for name, file := range map[string][]byte{"RECORD": recordBomb(t, codec, under), "BLOCK": blockBomb(t, codec, under, false)} {
 		r, err := NewReader(bytes.NewReader(file), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if !r.Scan() || len(r.Value()) != under<<20 || r.Scan() || r.Err() != nil {
 			t.Errorf("%s: a value of %d bytes, %v", name, len(r.Value()), r.Err())
 		}
@@ -123,9 +122,7 @@ func TestManyTinyRecords(t *testing.T) {
 	}
 	before := allocated()
 	r, err := NewReader(bytes.NewReader(file), "test")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	records := 0
 	for r.Scan() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sequins/internal/unpack"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/mutate"
 	"sequins/test/sequencefiles"
@@ -23,9 +24,7 @@ func TestMutations(t *testing.T) {
 	var originals []original
 	add := func(file []byte, checked bool) {
 		want, err := readFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		files = append(files, file)
 		originals = append(originals, original{want, int(boundaries(t, file)[0]), checked})
 	}
@@ -36,9 +35,7 @@ func TestMutations(t *testing.T) {
 		"bytes-block-zstandard", "randomised-block-bzip2-java", "randomised-record-bzip2-java", "header4-none", "metadata-block-default"} {
 		f := harness.FixtureByName(t, name)
 		file, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		add(file, false)
 	}
 	limit := func(size int) uint64 { return unpack.MaxWindow + 64<<20 + 2048*uint64(size) }

@@ -7,6 +7,7 @@ import (
 
 	peer "github.com/colinmarc/sequencefile"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -46,9 +47,7 @@ func TestPeerReadsOurs(t *testing.T) {
 			opts.KeyClass, opts.ValueClass, opts.BlockSize = class, class, 100_000
 			opts.Metadata = map[string]string{"a": "b"}
 			r := peer.NewReader(bytes.NewReader(writeFile(t, opts, records)))
-			if err := r.ReadHeader(); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.ReadHeader())
 			if r.Header.KeyClassName != class || r.Header.Metadata["a"] != "b" {
 				t.Fatalf("header %+v", r.Header)
 			}
@@ -77,17 +76,11 @@ func TestWeReadPeers(t *testing.T) {
 		w, err := peer.NewWriter(&peer.WriterConfig{Writer: &out, KeyClass: BytesWritable, ValueClass: BytesWritable,
 			Compression: peerCompression[Compression(opts.Compression)], CompressionCodec: codec, BlockSize: 100_000,
 			Rand: rand.New(rand.NewSource(1)), Metadata: map[string]string{"a": "b"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, r := range peerRecords() {
-			if err := w.Append(r.key, r.value); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Append(r.key, r.value))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Close())
 		got, err := readFile(out.Bytes())
 		if diff := sameRecords(got, peerRecords()); diff != "" || err != nil {
 			t.Fatalf("%s, error %v", diff, err)

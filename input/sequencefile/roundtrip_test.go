@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -89,9 +90,7 @@ func TestHeaderRoundTrip(t *testing.T) {
 		opts.KeyClass, opts.ValueClass = Text, "com.example.Value"
 		opts.Metadata = map[string]string{"": "empty key", "b": "", "schema": string(bytes.Repeat([]byte("x"), 300))}
 		r, err := NewReader(bytes.NewReader(writeFile(t, opts, nil)), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer r.Close()
 		h := r.Header()
 		if h.Version != 6 || h.KeyClass != Text || h.ValueClass != "com.example.Value" || h.Compression != Compression(opts.Compression) ||
@@ -116,22 +115,16 @@ func TestReuse(t *testing.T) {
 			opts.BlockSize = 1 // a block for each record
 			file := writeFile(t, opts, records)
 			r, err := NewReader(bytes.NewReader(file), "test")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			r.Scan()
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.Close())
 			if r.Err() != nil {
 				t.Fatalf("closing gave %v", r.Err())
 			}
 			if r.Scan() || !errors.Is(r.Err(), errClosed) {
 				t.Fatalf("a closed reader gave %q, error %v", r.Key(), r.Err())
 			}
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, r.Close())
 			damaged := bytes.Clone(file)
 			damaged[len(damaged)-20]++
 			readFile(damaged)
@@ -157,22 +150,16 @@ func TestOffset(t *testing.T) {
 	eachMode(t, func(t *testing.T, opts sequencefiles.WriterOptions) {
 		var out bytes.Buffer
 		w, err := sequencefiles.NewWriter(&out, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var want []int64
 		for _, r := range records {
 			if opts.Compression == sequencefiles.Block {
 				want = append(want, w.Position())
 			}
-			if err := appendAlone(w, r); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, appendAlone(w, r))
 		}
 		r, err := NewReader(bytes.NewReader(out.Bytes()), "test")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer r.Close()
 		if opts.Compression != sequencefiles.Block {
 			marker := append([]byte{0xff, 0xff, 0xff, 0xff}, r.header.Sync[:]...)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -50,12 +51,8 @@ func TestSyncInterval(t *testing.T) {
 
 func TestWriterOrder(t *testing.T) {
 	w, err := sequencefiles.NewWriter(io.Discard, sequencefiles.WriterOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, w.Close())
 	for name, err := range map[string]error{"Append": w.Append(nil, nil), "Close": w.Close()} {
 		if !errors.Is(err, sequencefiles.ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sequins/input/sparkey"
+	"sequins/test/expect"
 	"sequins/test/sparkeylog"
 )
 
@@ -42,9 +43,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		o := sparkeylog.WriterOptions{Compression: sparkey.Compression(compression % 3), BlockSize: max(10, int(blockSize))}
 		got, err := read(bytes.NewReader(write(t, o, want)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		same(t, got, want)
 	})
 }

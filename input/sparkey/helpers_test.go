@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/input/sparkey"
+	"sequins/test/expect"
 	"sequins/test/sparkeylog"
 )
 
@@ -44,22 +45,16 @@ func write(t testing.TB, o sparkeylog.WriterOptions, entries []entry) []byte {
 	t.Helper()
 	var f file
 	w, err := sparkeylog.NewWriter(&f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, e := range entries {
 		if e.deleted {
 			err = w.Delete(e.key)
 		} else {
 			err = w.Put(e.key, e.value)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return f.b
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"sequins/input/sparkey"
+	"sequins/test/expect"
 	"sequins/test/mutate"
 	"sequins/test/sparkeylog"
 )
@@ -57,9 +58,7 @@ func TestExpandingValues(t *testing.T) {
 		runtime.GC()
 		before := allocated()
 		rd, err := sparkey.NewReader(bytes.NewReader(log), "test.spl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		found := rd.Scan()
 		if found != test.good || found && len(rd.Value()) != test.size {
 			t.Errorf("a value of %d bytes: found %v, %v", test.size, found, rd.Err())
@@ -96,9 +95,7 @@ func TestClaims(t *testing.T) {
 	}
 	frame := []byte("\x28\xb5\x2f\xfd\xa0\x00\x00\x00\x04\x01\x00\x00") // with a content size of 64 MiB
 	z, err := zstd.NewWriter(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	entry := append(binary.AppendUvarint([]byte{2}, 1<<31-1), "kv"...)
 	for name, raw := range map[string][]byte{
 		"snappy block of 64 MiB":  log(1, append(binary.AppendUvarint(nil, most), "xx"...)),

@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"sequins/input/sparkey"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/sparkeylog"
 )
@@ -34,9 +35,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Run(name+"/"+set, func(t *testing.T) {
 				log := write(t, o, want)
 				got, err := read(bytes.NewReader(log))
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				same(t, got, want)
 			})
 		}
@@ -78,14 +77,10 @@ func TestFixtures(t *testing.T) {
 
 func checkFixture(t *testing.T, f harness.Fixture, name string) {
 	file, err := os.Open(filepath.Join(f.Dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer file.Close()
 	r, err := sparkey.NewReader(file, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	if got := strings.ToUpper(r.Header().Compression.String()); got != f.Meta.Compression {
 		t.Errorf("compression %s, want %s", got, f.Meta.Compression)
@@ -112,9 +107,7 @@ func checkFixture(t *testing.T, f harness.Fixture, name string) {
 func TestOffsets(t *testing.T) {
 	log := write(t, sparkeylog.WriterOptions{}, []entry{{key: []byte("ab"), value: []byte("cde")}, {key: []byte("f"), deleted: true}, {key: []byte("g")}})
 	r, err := sparkey.NewReader(bytes.NewReader(log), "test.spl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, want := range []int64{84, 84 + 7, 84 + 7 + 3} {
 		if !r.Scan() || r.Offset() != want {
 			t.Errorf("offset %d, want %d: %v", r.Offset(), want, r.Err())
@@ -127,9 +120,7 @@ func TestOffsets(t *testing.T) {
 func TestDeleteOfALongerKey(t *testing.T) {
 	log := write(t, sparkeylog.WriterOptions{}, []entry{{key: []byte("ab")}, {key: []byte("abc"), deleted: true}})
 	got, err := read(bytes.NewReader(log))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	same(t, got, []entry{{key: []byte("ab")}})
 
 	h := binary.LittleEndian
@@ -308,9 +299,7 @@ func TestScanAllocatesNothing(t *testing.T) {
 	for name, o := range options {
 		log := write(t, o, entries(40_000, 50))
 		r, err := sparkey.NewReader(bytes.NewReader(log), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		// The function runs twice, and the second run is counted: by then the buffers have grown to what they need.
 		n := testing.AllocsPerRun(1, func() {
 			for range 18_000 {
@@ -333,13 +322,9 @@ func TestScanAllocatesNothing(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	r, err := sparkey.NewReader(bytes.NewReader(write(t, options["zstd-50"], entries(9, 9))), "test.spl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for range 2 {
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, r.Close())
 	}
 	if r.Scan() || r.Err() == nil {
 		t.Error("a closed reader goes on")
@@ -355,9 +340,7 @@ func BenchmarkScan(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r, err := sparkey.NewReader(bytes.NewReader(log), name)
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, err)
 				for r.Scan() {
 				}
 				if r.Err() != nil {

@@ -23,6 +23,7 @@ import (
 	"sequins/shard"
 	"sequins/source/local"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/sequencefiles"
 	"sequins/test/speed"
@@ -33,9 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func must[T any](v T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return v
 	}
 }
@@ -75,9 +74,7 @@ func run(t testing.TB, from build.Place, o load.Options) (build.Place, *finished
 	t.Helper()
 	to := place(t, t.TempDir())
 	m, err := build.Run(t.Context(), build.Job{From: from, To: to.String(), Options: o, Release: "test"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return to, m
 }
 
@@ -211,9 +208,7 @@ func readAll(t *testing.T, path string, want map[string]string) {
 // A version of no files, with _SUCCESS, becomes an empty block; without allow_empty it is not loaded.
 func TestNoFiles(t *testing.T) {
 	root := t.TempDir()
-	if err := errors.Join(os.MkdirAll(root+"/db/1", 0o755), os.WriteFile(root+"/db/1/_SUCCESS", nil, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.MkdirAll(root+"/db/1", 0o755), os.WriteFile(root+"/db/1/_SUCCESS", nil, 0o644)))
 	to, m := run(t, place(t, root), load.Options{AllowEmpty: true})
 	same(t, place(t, root), to, m, load.Options{AllowEmpty: true})
 	if !m.LastModified.IsZero() {
@@ -223,9 +218,7 @@ func TestNoFiles(t *testing.T) {
 		t.Errorf("an empty version: %v", err)
 	}
 	// All blocks gone is not the same as no data files.
-	if err := os.Remove(to.String() + "/part-00000.block"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(to.String()+"/part-00000.block"))
 	if _, err := into(t, to, load.Options{AllowEmpty: true}); !errors.Is(err, load.ErrIncomplete) {
 		t.Errorf("all blocks are gone: %v", err)
 	}
@@ -242,9 +235,7 @@ func TestContent(t *testing.T) {
 	first := plan(load.Options{})
 	now := time.Now().Add(time.Hour)
 	for _, name := range must(filepath.Glob(to.String() + "/*"))(t) {
-		if err := os.Chtimes(name, now, now); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chtimes(name, now, now))
 	}
 	for _, o := range []load.Options{{}, {Compression: blocks.Zstd, BlockSize: 8192}, {Partitioner: "hadoop"}, {Partitioner: "auto", Fields: load.Fields{Key: "k"}, AllowEmpty: true}} {
 		again := plan(o)
@@ -267,9 +258,7 @@ func TestContent(t *testing.T) {
 
 func writeManifest(t testing.TB, to build.Place, m *finished.Manifest) {
 	t.Helper()
-	if err := os.WriteFile(to.String()+"/_BLOCKS.json", must(m.Encode())(t), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(to.String()+"/_BLOCKS.json", must(m.Encode())(t), 0o644))
 }
 
 func TestConfiguredPartitioner(t *testing.T) {
@@ -323,9 +312,7 @@ func TestRefuted(t *testing.T) {
 	if _, err := f.WriteAt([]byte{was ^ 1}, int64(at+9)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 	first := must(load.New(place(t, root).Source, nil, load.Options{}).Plan(t.Context(), "db", "1"))(t)
 	to, m := run(t, place(t, root), load.Options{})
 	if first.Partitioner != shard.Hadoop || m.Partitioner != "string" {

@@ -16,6 +16,7 @@ import (
 	"sequins/source"
 	"sequins/store"
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 	"sequins/test/speed"
 )
 
@@ -25,9 +26,7 @@ func damage(t testing.TB, to build.Place, name string, at int) {
 	path := filepath.Join(to.String(), name)
 	data := must(os.ReadFile(path))(t)
 	data[at] ^= byte(1 + rand.IntN(255))
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, data, 0o644))
 }
 
 // A changed byte anywhere in a block or in the manifest is an error, and the block is not published. Without its last brace, the manifest
@@ -55,9 +54,7 @@ func TestFlippedBytes(t *testing.T) {
 				t.Fatalf("%s, byte %d: published %v", name, at, published)
 			}
 		}
-		if err := os.WriteFile(path, good, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, good, 0o644))
 	}
 	must(into(t, to, load.Options{}))(t)
 }
@@ -68,9 +65,7 @@ func flip(t testing.TB, to build.Place, name string, at int) {
 	path := filepath.Join(to.String(), name)
 	data := must(os.ReadFile(path))(t)
 	data[at] ^= 0x10
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, data, 0o644))
 }
 
 // A flipped bit in each part of a block is found, and so is another content's block, of the same size, under the right name.
@@ -106,9 +101,7 @@ func TestAnotherBlock(t *testing.T) {
 	if was.Blocks[1].Size != m.Blocks[1].Size {
 		t.Fatalf("blocks of %d and %d bytes", was.Blocks[1].Size, m.Blocks[1].Size)
 	}
-	if err := os.Rename(filepath.Join(from.String(), name), filepath.Join(to.String(), name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(filepath.Join(from.String(), name), filepath.Join(to.String(), name)))
 	refused("another content's block", "it has the hash "+was.Blocks[1].Hash)
 }
 
@@ -129,9 +122,7 @@ func TestHostileManifest(t *testing.T) {
 			from, to := to.String()+"/"+a.Name, to.String()+"/"+b.Name
 			x, y := must(os.ReadFile(from))(t), must(os.ReadFile(to))(t)
 			t.Cleanup(func() { _ = errors.Join(os.WriteFile(from, x, 0o644), os.WriteFile(to, y, 0o644)) })
-			if err := errors.Join(os.WriteFile(from, y, 0o644), os.WriteFile(to, x, 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, errors.Join(os.WriteFile(from, y, 0o644), os.WriteFile(to, x, 0o644)))
 		},
 		"fewer": func(t *testing.T, m *finished.Manifest) { m.Partitions, m.Blocks = 2, m.Blocks[:2] },
 		"partition": func(t *testing.T, m *finished.Manifest) {
@@ -143,9 +134,7 @@ func TestHostileManifest(t *testing.T) {
 			lie := must(finished.Parse(good, ""))(t)
 			change(t, lie)
 			if data, err := lie.Encode(); err == nil {
-				if err := os.WriteFile(to.String()+"/_BLOCKS.json", data, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(to.String()+"/_BLOCKS.json", data, 0o644))
 				if _, err := into(t, to, load.Options{}); !errors.Is(err, finished.ErrCorrupt) {
 					t.Errorf("got %v", err)
 				}
@@ -178,9 +167,7 @@ func TestFiles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to, _ := run(t, from, load.Options{})
-			if err := tt.change(to.String()); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, tt.change(to.String()))
 			if _, err := into(t, to, load.Options{}); err == nil || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("got %v, want %v", err, tt.want)
 			}

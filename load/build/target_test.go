@@ -18,6 +18,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/test/expect"
 )
 
 // cancelling is a source that cancels a context when a number of files has been opened.
@@ -78,9 +79,7 @@ func TestTarget(t *testing.T) {
 		"a finished version": try,
 	} {
 		to := place(t, t.TempDir()).String()
-		if err := occupy(to); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, occupy(to))
 		if err := try(to); !errors.Is(err, build.ErrOccupied) || !strings.Contains(err.Error(), to) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -112,9 +111,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	running := must(os.Open(work))(t)
-	if err := unix.Flock(int(running.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, unix.Flock(int(running.Fd()), unix.LOCK_EX))
 	_, err := build.Run(t.Context(), build.Job{From: place(t, root), To: to.String()}, nil)
 	if left, lerr := os.ReadDir(work); !errors.Is(err, build.ErrOccupied) || len(left) != 3 {
 		t.Errorf("while another build runs: %v, left %v, %v", err, left, lerr)
@@ -122,9 +119,7 @@ func TestKilled(t *testing.T) {
 	if versions := must(source.Versions(t.Context(), to.Source, "db"))(t); len(versions) > 0 {
 		t.Errorf("a source lists %q", versions)
 	}
-	if err := running.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, running.Close())
 	must(build.Run(t.Context(), build.Job{From: place(t, root), To: to.String()}, nil))(t)
 	must(into(t, to, load.Options{}))(t)
 	if left := must(os.ReadDir(filepath.Dir(to.String())))(t); len(left) != 1 {

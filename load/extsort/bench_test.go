@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 func BenchmarkRadixSort(b *testing.B) {
@@ -57,18 +59,12 @@ func benchmarkSort(b *testing.B, keys []byte, n int, memory int64) {
 	s := New(Options{Memory: memory, Dir: b.TempDir()})
 	start := time.Now()
 	for i := range n {
-		if err := s.Add(keys[i*length:(i+1)*length], value, false); err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, s.Add(keys[i*length:(i+1)*length], value, false))
 	}
 	added, runs := time.Now(), len(s.runs)
-	if err := s.Merge(context.Background(), func(key, value []byte) error { return nil }); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, s.Merge(context.Background(), func(key, value []byte) error { return nil }))
 	merged := time.Now()
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, s.Close())
 	b.ReportMetric(float64(added.Sub(start).Nanoseconds())/float64(n), "add-ns/record")
 	b.ReportMetric(float64(merged.Sub(added).Nanoseconds())/float64(n), "merge-ns/record")
 	b.ReportMetric(float64(runs), "runs")

@@ -25,9 +25,7 @@ type smallSorter struct{ memory, frame, maxKey, maxRuns int }
 
 func (c smallSorter) open(t testing.TB, f fsys.FS) *Sorter {
 	t.Helper()
-	if err := f.MkdirAll("/sort"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.MkdirAll("/sort"))
 	s := New(Options{Dir: "/sort", FS: f})
 	s.memory, s.frameSize, s.maxRuns = c.memory, c.frame, c.maxRuns
 	s.minBuffer = maxRecordHead + c.maxKey + c.frame
@@ -66,9 +64,7 @@ func sortedList(t testing.TB, s *Sorter) []string {
 		list = append(list, string(key)+"="+string(value))
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return list
 }
 

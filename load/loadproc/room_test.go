@@ -74,9 +74,7 @@ func TestClaim(t *testing.T) {
 		return p
 	}
 	first, second := process(), process()
-	if err := first.Claim(planOf(true), room); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, first.Claim(planOf(true), room))
 	l.SetReserve(3_000)
 	err := second.Claim(planOf(true), room)
 	var e *RoomError

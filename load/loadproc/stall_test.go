@@ -10,6 +10,7 @@ import (
 
 	"sequins/load"
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // A hangingSource hangs until release is closed: in Contents, or in the third read of each file.
@@ -87,9 +88,7 @@ func TestSourceThatHangs(t *testing.T) {
 				lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
 				lr := newLineReader(bytes.NewReader(append(lines[len(lines)-1], '\n')))
 				var e event
-				if err := lr.next(&e); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, lr.next(&e))
 				if failed := e.Ended != nil; failed != (test.want > 0) || failed && !load.Passing(e.Ended.Failure) {
 					t.Errorf("its last words: %+v", e)
 				}

@@ -24,6 +24,7 @@ import (
 	"sequins/reads"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 	"sequins/version/report"
 )
@@ -61,16 +62,12 @@ func addContent(t *testing.T, set *version.Set, c content.Content, f version.Fol
 		if err == nil {
 			err = os.WriteFile(path, b.Bytes(), 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		r, err := blocks.Open(path)
 		if err == nil {
 			err = v.Put(p, r)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	set.Prepare(v)
 	t.Cleanup(func() {
@@ -199,14 +196,10 @@ func (f following) Reports() (map[string]report.Report, bool) {
 func ask(t *testing.T, addr, query string) (*Report, map[string]Op, error) {
 	t.Helper()
 	req, err := http.NewRequest("GET", "http://"+addr+"/db?"+query, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	req.Header.Set("Accept", "application/x-ndjson")
 	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	if resp.StatusCode != 200 {
 		var b bytes.Buffer
@@ -394,9 +387,7 @@ func TestErrors(t *testing.T) {
 		"db?diff=9..1": "404: version 9", "other?diff=1..1": "404: there is no database other", "db?diff=1..%zz": "400",
 	} {
 		resp, err := http.Get("http://" + addr + "/" + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var b bytes.Buffer
 		b.ReadFrom(resp.Body)
 		resp.Body.Close()
@@ -440,13 +431,9 @@ func TestSkippedAndDamaged(t *testing.T) {
 	path := h.Block(0).(*blocks.Reader).Name()
 	h.Release()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b[3] ^= 1
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
 	addr := node(t, set, nil)
 	if r, _, err := ask(t, addr, "diff=1..2"); err != nil || !r.Equal() || r.NewRecords != 2 {
 		t.Errorf("%+v, %v", r, err)

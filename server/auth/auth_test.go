@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 const secret = "correct-horse-battery" // the plain token of these tests
@@ -19,9 +21,7 @@ func hashed(token string) string {
 
 func write(t testing.TB, file, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // open writes a file and opens it.
@@ -30,9 +30,7 @@ func open(t testing.TB, text string) *Tokens {
 	file := filepath.Join(t.TempDir(), "tokens")
 	write(t, file, text)
 	tokens, err := Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return tokens
 }
 
@@ -149,9 +147,7 @@ func TestReload(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	write(t, file, "web "+secret+" users\n")
 	tokens, err := Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	known := func(token string) bool {
 		g, _ := tokens.Find([]byte("Bearer " + token))
 		return g != nil
@@ -164,9 +160,7 @@ func TestReload(t *testing.T) {
 		func() error { return os.WriteFile(file, nil, 0o600) },
 		func() error { return os.Remove(file) },
 	} {
-		if err := spoil(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, spoil())
 		if tokens.Reload() == nil || !known(secret) {
 			t.Errorf("spoilt: known %t", known(secret))
 		}
@@ -181,13 +175,9 @@ func TestExposed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	write(t, file, "web "+secret+" users\n")
 	for mode, exposed := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: false, 0o644: true, 0o660: true, 0o602: true} {
-		if err := os.Chmod(file, mode); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chmod(file, mode))
 		tokens, err := Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if err := tokens.Exposed(); (err != nil) != exposed || exposed && !strings.Contains(err.Error(), fmt.Sprintf("%s has mode %#o", file, mode)) {
 			t.Errorf("%o: %v", mode, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"sequins/internal/conns"
 	"sequins/reads"
 	"sequins/server/auth"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -75,9 +76,7 @@ func TestTokenTakenAway(t *testing.T) {
 	with := without + "one " + token + " names\n"
 	reload(nil, with)
 	tokens, err := auth.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -13,6 +13,7 @@ import (
 	"sequins/server/resp"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -31,19 +32,13 @@ func TestLateKeyInPipeline(t *testing.T) {
 		all[fmt.Sprintf("key-%d", i)] = fmt.Sprintf("value-%d", i)
 	}
 	hangs, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer hangs.Close()
 	v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Partitioner: shard.String, Following: atPeer{peers: []string{hangs.Addr().String()}}})
-	if err := v.Put(1, blockOf(t, 1, 2, all)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, v.Put(1, blockOf(t, 1, 2, all)))
 	set := version.NewSet("db")
 	set.Prepare(v)
-	if err := set.Activate(contents.In("v1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Activate(contents.In("v1")))
 	peers := proxy.New(proxy.Options{Timeout: 200 * time.Millisecond, StageTimeout: 100 * time.Millisecond, Upstream: func(string) bool { return true },
 		Metrics: new(metrics.Proxy), Logger: quiet})
 	defer peers.Close()

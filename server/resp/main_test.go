@@ -25,6 +25,7 @@ import (
 	"sequins/server/resp"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -41,14 +42,10 @@ func blockOf(t testing.TB, partition, partitions int, records map[string]string)
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "0.block")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: partition, Partitions: partitions, BlockSize: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	keys := make([]string, 0, len(records))
 	for k := range records {
 		keys = append(keys, k)
@@ -58,17 +55,13 @@ func blockOf(t testing.TB, partition, partitions int, records map[string]string)
 		if shard.String.Partition([]byte(k), partitions) != partition {
 			continue
 		}
-		if err := w.Add([]byte(k), []byte(records[k])); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Add([]byte(k), []byte(records[k])))
 	}
 	if _, err := w.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	b, err := blocks.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return b
 }
 
@@ -80,15 +73,11 @@ func setOf(t testing.TB, db, name string, records map[string]string, absent ...i
 		if slices.Contains(absent, p) {
 			continue
 		}
-		if err := v.Put(p, blockOf(t, p, 2, records)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(p, blockOf(t, p, 2, records)))
 	}
 	set := version.NewSet(db)
 	set.Prepare(v)
-	if err := set.Activate(contents.In(name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, set.Activate(contents.In(name)))
 	t.Cleanup(func() { closeVersion(t, set, name) })
 	return set
 }
@@ -151,9 +140,7 @@ func start(t testing.TB, sets catalog, o resp.Options, ro reads.Options) *starte
 	}
 	s := &started{Server: resp.New(rd, o), conns: o.Conns, reads: rd, done: make(chan error, 1)}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.addr = ln.Addr().String()
 	go func() { s.done <- s.Serve(conns.Patient(ln, quiet)) }()
 	t.Cleanup(func() {
@@ -186,9 +173,7 @@ type client struct {
 func (s *started) dial(t testing.TB) *client {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(time.Minute))
 	return &client{t, nc, bufio.NewReader(nc)}
@@ -221,9 +206,7 @@ func (c *client) do(args ...string) string {
 func (c *client) reply() string {
 	c.t.Helper()
 	s, err := parseReply(c.r)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	expect.NoError(c.t, err)
 	return s
 }
 
@@ -288,12 +271,8 @@ func (c *client) closed() {
 func tokens(t testing.TB, doc string) *auth.Tokens {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(doc), 0o600))
 	all, err := auth.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return all
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 var testLimits = limits{args: 8, bulk: 100, total: 300}
@@ -110,9 +112,7 @@ func TestNoMemory(t *testing.T) {
 		if err == errNoMemory {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	if commands != 1 || len(in) == 0 || len(p.buf) > readAhead {
 		t.Errorf("%d commands, %d bytes left, a buffer of %d bytes", commands, len(in), len(p.buf))
@@ -167,9 +167,7 @@ func TestStrangers(t *testing.T) {
 			_, ok, err := p.next()
 			for ; ok; _, ok, err = p.next() {
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"sequins/server/resp"
 	"sequins/shard"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -113,13 +114,9 @@ func TestScanOfAnotherContent(t *testing.T) {
 	set := version.NewSet("db")
 	switchTo := func(c content.Content, value string) {
 		v := version.New(version.Info{DB: "db", Content: c, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		if err := v.Put(0, blockOf(t, 0, 1, map[string]string{"a": value, "b": value, "c": value})); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, v.Put(0, blockOf(t, 0, 1, map[string]string{"a": value, "b": value, "c": value})))
 		set.Prepare(v)
-		if err := set.Activate(c.Input); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, set.Activate(c.Input))
 	}
 	switchTo(contents.Of("v1"), "1")
 	c := start(t, catalog{"db": set}, resp.Options{}, reads.Options{}).dial(t)

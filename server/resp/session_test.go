@@ -8,6 +8,7 @@ import (
 
 	"sequins/server/auth"
 	"sequins/server/resp"
+	"sequins/test/expect"
 )
 
 // The commands of a connection, in RESP2 and RESP3.
@@ -54,15 +55,11 @@ func TestConnectionCommands(t *testing.T) {
 func TestTokens(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	write := func(doc string) {
-		if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(doc), 0o600))
 	}
 	write("one  abcdefghijklmnopqrstuvwx  names\nall  zyxwvutsrqponmlkjihgfedc *\n")
 	all, err := auth.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := startNames(t, resp.Options{Tokens: all})
 	c := s.dial(t)
 	const noAuth, noPerm, wrong = "-NOAUTH Authentication required.", "-NOPERM No permissions to access a key", "-WRONGPASS invalid username-password pair or user is disabled."
@@ -98,9 +95,7 @@ func TestTokens(t *testing.T) {
 
 	// A token that is no longer in the file ends what its holders may do.
 	write("one  abcdefghijklmnopqrstuvwx  names\n")
-	if err := all.Reload(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, all.Reload())
 	check("GET x", noAuth)
 	check("AUTH default abcdefghijklmnopqrstuvwx", "OK")
 	check("GET x", noPerm)

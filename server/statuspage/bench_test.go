@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 )
 
 // BenchmarkRender renders the page of a cluster of 200 dbs and 30 nodes, and that of one of its dbs, with 1,000 partitions.
@@ -32,9 +33,7 @@ func BenchmarkRender(b *testing.B) {
 		b.Run("only="+only, func(b *testing.B) {
 			for b.Loop() {
 				page, err := Render(st, only, pageTime)
-				if err != nil {
-					b.Fatal(err)
-				}
+				expect.NoError(b, err)
 				b.ReportMetric(float64(len(page)), "bytes")
 			}
 		})

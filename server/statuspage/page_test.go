@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 	"sequins/version/pin"
 )
 
@@ -24,13 +25,9 @@ var pageTime = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 func busyStatus(t *testing.T) *status.Status {
 	t.Helper()
 	doc, err := os.ReadFile("../testdata/status.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var st status.Status
-	if err := json.Unmarshal(doc, &st); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(doc, &st))
 	st.Complete(true, "")
 	return &st
 }
@@ -44,14 +41,10 @@ func TestPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if *update {
-			if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
 		}
 		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if diff := cmp.Diff(string(want), b.String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", path, diff)
 		}
@@ -61,9 +54,7 @@ func TestPage(t *testing.T) {
 // The policy allows the page's own style and script, to the byte, and nothing else.
 func TestPagePolicy(t *testing.T) {
 	page, err := Render(status.Status{}, "", pageTime)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for tag, directive := range map[string]string{"style": "style-src ", "script": "script-src "} {
 		_, rest, _ := strings.Cut(string(page), "<"+tag+">")
 		source, _, closed := strings.Cut(rest, "</"+tag+">")
@@ -97,9 +88,7 @@ func TestStatusPageEscapes(t *testing.T) {
 	st.Complete(false, evil)
 	for only, least := range map[string]int{"": 24, evil: 20} {
 		page, err := Render(st, only, pageTime)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text := strings.Replace(string(page), pageScript, "", 1)
 		if strings.Count(text, "<script") != 1 || !strings.Contains(text, "<script></script>") { // our own
 			t.Errorf("not escaped:\n%s", text)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 	"sequins/version/pin"
 )
 
@@ -16,9 +17,7 @@ import (
 func anchors(t *testing.T) (all []string, page string) {
 	t.Helper()
 	doc, err := Runbook()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, m := range regexp.MustCompile(`<h[23] id="([^"]+)"`).FindAllSubmatch(doc, -1) {
 		all = append(all, string(m[1]))
 	}
@@ -34,9 +33,7 @@ func TestRunbook(t *testing.T) {
 		}
 	}
 	rules, err := os.ReadFile("../../packaging/contrib/prometheus/alerts.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	alerts := regexp.MustCompile(`(?s)- alert: (\w+)\n.*?runbook_url: "http://sequins:9599/-/runbook#(\w+)"`).FindAllStringSubmatch(string(rules), -1)
 	for _, m := range alerts {
 		if strings.ToLower(m[1]) != m[2] || !slices.Contains(known, m[2]) {

@@ -12,16 +12,16 @@ const patience = time.Minute
 
 // NoError ends the test if err is not nil.
 func NoError(t testing.TB, err error) {
-	t.Helper()
 	if err != nil {
+		t.Helper() // costs more than what many tests check in a loop
 		t.Fatal(err)
 	}
 }
 
 // Error fails the test if err does not wrap want; what says which operation should have failed.
 func Error(t testing.TB, what string, err, want error) {
-	t.Helper()
 	if !errors.Is(err, want) {
+		t.Helper()
 		t.Errorf("%s: got %v, want %v", what, err, want)
 	}
 }

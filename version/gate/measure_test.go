@@ -17,6 +17,7 @@ import (
 	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/version"
 	"sequins/version/gate"
 	"sequins/version/report"
@@ -44,28 +45,18 @@ func open(t *testing.T, name string, partitions int, records map[string]string, 
 		slices.Sort(keys)
 		var b bytes.Buffer
 		w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, k := range keys {
-			if err := w.Add([]byte(k), []byte(records[k])); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Add([]byte(k), []byte(records[k])))
 		}
 		if _, err := w.Finish(); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%05d.block", p))
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
 		r, err := blocks.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := v.Put(p, r); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, v.Put(p, r))
 	}
 	set.Prepare(v)
 	h := set.AcquireVersion(name, of(name).Code())
@@ -158,13 +149,9 @@ func damage(t *testing.T, h *version.Handle, p int) {
 	t.Helper()
 	path := h.Block(p).(*blocks.Reader).Name()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b[3] ^= 1
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
 }
 
 // Damage of the version that is served makes the sample smaller. Damage of the other one is an error that names the

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/version/gate"
 	"sequins/version/report"
 )
@@ -205,9 +206,7 @@ func (w *world) look(n *node) {
 	r := gate.NewReport(n.facts.Served, f.Rules, f.Figures, n.own, finding)
 	r.Measured = n.v.Measured
 	data, err := r.Encode()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	expect.NoError(w.t, err)
 	w.board[n.name] = data
 	if n.v.MayServe() && f.Rules.Fingerprint() == strict.Fingerprint() && w.isBad() {
 		w.t.Fatalf("%s lets the bad version pass: %+v", n.name, n.v)
@@ -218,9 +217,7 @@ func (w *world) look(n *node) {
 func (w *world) see(n, of *node) {
 	if data, there := w.board[of.name]; there && n != of {
 		r, err := report.Parse(data)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		expect.NoError(w.t, err)
 		n.views[of.name] = r
 	} else {
 		delete(n.views, of.name)

@@ -5,14 +5,13 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/version/pin"
 )
 
 func TestParse(t *testing.T) {
 	f, err := pin.Parse([]byte("version = \"2026-01-30\"\nexclude = [\"2026-01-31\"]\nby = \"ana\"\nuntil = 2026-02-02T12:00:00Z\n[reasons]\n2026-01-31 = \"half\"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	until := time.Date(2026, 2, 2, 12, 0, 0, 0, time.UTC)
 	want := pin.File{Version: "2026-01-30", Exclude: []string{"2026-01-31"}, By: "ana", Until: until, Reasons: map[string]string{"2026-01-31": "half"}}
 	if !f.Equal(want) {

@@ -8,6 +8,7 @@ import (
 
 	"sequins/store"
 	"sequins/test/contents"
+	"sequins/test/expect"
 	"sequins/version/report"
 )
 
@@ -23,9 +24,7 @@ func blocksOf(n int) map[int]report.Figures {
 func encode(t testing.TB, r report.Report) []byte {
 	t.Helper()
 	data, err := r.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return data
 }
 

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // parse returns the filter of a section.
@@ -24,23 +26,17 @@ func encodeFilter(t testing.TB, dir string, hashes []uint64) []byte {
 	t.Helper()
 	b := NewBuilder(dir)
 	for _, h := range hashes {
-		if err := b.Add(h); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, b.Add(h))
 	}
 	var out bytes.Buffer
-	if err := b.WriteTo(func(p []byte) error { out.Write(p); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, b.WriteTo(func(p []byte) error { out.Write(p); return nil }))
 	return out.Bytes()
 }
 
 func openFilter(t testing.TB, b []byte) *Filter {
 	t.Helper()
 	f, err := parse(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return f
 }
 
@@ -124,9 +120,7 @@ func TestFilterSpills(t *testing.T) {
 	}
 	b := NewBuilder(dir)
 	for _, h := range hashes {
-		if err := b.Add(h); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, b.Add(h))
 	}
 	if b.spill.Size() == 0 {
 		t.Error("nothing was spilled")

@@ -9,6 +9,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"sequins/test/blocktest"
+	"sequins/test/expect"
 )
 
 const pageSize = 8 // bytes of a page, of any number of records
@@ -29,13 +30,9 @@ func encode(t testing.TB, keys [][]byte, inPage func() int) (encoded []byte, pag
 			pageOf = append(pageOf, pages)
 			i++
 		}
-		if err := b.Add(s, int64(pages)*pageSize, pageSize, false); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, b.Add(s, int64(pages)*pageSize, pageSize, false))
 	}
-	if err := b.WriteTo(keys[0], keys[len(keys)-1], func(p []byte) error { encoded = append(encoded, p...); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, b.WriteTo(keys[0], keys[len(keys)-1], func(p []byte) error { encoded = append(encoded, p...); return nil }))
 	return encoded, pageOf
 }
 
@@ -43,9 +40,7 @@ func indexOf(t testing.TB, keys [][]byte, inPage func() int) (x *Index, pageOf [
 	t.Helper()
 	encoded, pageOf := encode(t, keys, inPage)
 	x, err := Parse(encoded, pageSize, int64(pageOf[len(pageOf)-1]+1)*pageSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { x.Free() }) //nolint:errcheck // the process is about to end
 	return x, pageOf
 }
@@ -100,18 +95,12 @@ func TestEqualHashes(t *testing.T) {
 	keys := [][]byte{[]byte("a"), []byte("b"), []byte("c")}
 	for i, key := range keys {
 		b.AddRecord(7)
-		if err := b.Add(key, int64(i)*pageSize, pageSize, false); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, b.Add(key, int64(i)*pageSize, pageSize, false))
 	}
 	var encoded []byte
-	if err := b.WriteTo(keys[0], keys[2], func(p []byte) error { encoded = append(encoded, p...); return nil }); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, b.WriteTo(keys[0], keys[2], func(p []byte) error { encoded = append(encoded, p...); return nil }))
 	x, err := Parse(encoded, pageSize, 3*pageSize)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i, key := range keys {
 		if page, l := x.Page(x.Find(key), 7); page != i || l.Offset() != int64(i)*pageSize {
 			t.Fatalf("%s: page %d at %d", key, page, l.Offset())
