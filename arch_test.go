@@ -48,6 +48,7 @@ var layers = []layer{
 	{"cluster/transfer", []string{"version", "shard", "store", "blocks", "observe/metrics", "internal/parallel", "internal/content", "internal/wire"}},
 	{"version/gate", []string{"version", "version/report", "store", "blocks", "observe/status", "internal/human", "internal/content"}},
 	{"version/discovery", []string{"version/pin", "load", "store", "source", "internal/human", "internal/sleep", "internal/content"}},
+	{"test/versions", []string{"blocks", "internal/content", "shard", "test/expect", "version"}},
 	{"version", []string{"version/pin", "version/report", "shard", "blocks", "internal/content"}},
 	{"version/report", []string{"store", "internal/content"}},
 	{"node/turns", nil},

@@ -24,6 +24,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -38,31 +39,10 @@ func (r replicas) Peers(p int) []string { return r.of[p] }
 // held returns a set with one version of which some partitions are here.
 func held(t testing.TB, name string, records map[string]string, of [][]string, here func(partition int) bool) *version.Set {
 	t.Helper()
-	n := len(of)
-	v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: n, Partitioner: shard.String, Following: replicas{of: of}})
-	for p := range n {
-		if !here(p) {
-			continue
-		}
-		var some [][2]string
-		for k, value := range records {
-			if shard.String.Partition([]byte(k), n) == p {
-				some = append(some, [2]string{k, value})
-			}
-		}
-		slices.SortFunc(some, func(a, b [2]string) int { return bytes.Compare([]byte(a[0]), []byte(b[0])) })
-		expect.NoError(t, v.Put(p, blockOf(t, some)))
-	}
+	v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: len(of), Partitioner: shard.String, Following: replicas{of: of}})
+	versions.Put(t, v, records, here)
 	set := version.NewSet("db")
-	set.Prepare(v)
-	expect.NoError(t, set.Activate(contents.In(name)))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
-			t.Errorf("a read holds the version: %v", err)
-		}
-	})
+	versions.Activate(t, set, v)
 	return set
 }
 
@@ -219,7 +199,7 @@ func checkBatch(t *testing.T, r *reads.Read, rnd *rand.Rand, records map[string]
 func TestBatchOutcomes(t *testing.T) {
 	records := map[string]string{"a": string(make([]byte, 600)), "b": string(make([]byte, 600)), "large": string(make([]byte, 100<<10)), "": "empty key"}
 	set := held(t, "v1", records, [][]string{nil}, func(int) bool { return true })
-	empty := setOf(t, version.Info{DB: "empty", Content: contents.Of("v0")})
+	empty := setOf(t, version.Info{DB: "empty", Content: contents.Of("v0")}, nil)
 	rd := reads.New(catalog{"db": set, "empty": empty, "none": version.NewSet("none")}, reads.Options{MaxBatchBytes: 1000, Logger: slog.New(slog.DiscardHandler)})
 	for _, test := range []struct {
 		db   string
@@ -423,16 +403,16 @@ func TestBatchOfBrokenAnswer(t *testing.T) {
 func TestBatchMemory(t *testing.T) {
 	for _, size := range []int{1 << 10, 60 << 10, 64<<10 + 1, 1 << 20} {
 		value := strings.Repeat("x", size)
-		var records [][2]string
+		records := map[string]string{}
 		var keys [][]byte
 		for i := range 20 {
-			records = append(records, [2]string{fmt.Sprintf("key-%02d", i), value})
+			records[fmt.Sprintf("key-%02d", i)] = value
 		}
 		n := min(30<<20/size, 10000)
 		for i := range n {
 			keys = append(keys, fmt.Appendf(nil, "key-%02d", i%20))
 		}
-		rd := reads.New(catalog{"db": setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, records...)}, reads.Options{})
+		rd := reads.New(catalog{"db": setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, records)}, reads.Options{})
 		r := rd.NewRead()
 		r.Begin(time.Now())
 		before := heap()

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"sequins/reads"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -36,43 +36,16 @@ type peersOnly struct{ version.Solo }
 
 func (peersOnly) Peers(int) []string { return []string{"q:2", "p:1"} }
 
-// setOf returns a set with one version: with the block of its partition if there are records.
-func setOf(t *testing.T, info version.Info, records ...[2]string) *version.Set {
+// setOf returns a set with one version: with the block of its first partition if there are records.
+func setOf(t *testing.T, info version.Info, records map[string]string) *version.Set {
 	t.Helper()
 	v := version.New(info)
 	if len(records) > 0 {
-		expect.NoError(t, v.Put(0, blockOf(t, records)))
+		expect.NoError(t, v.Put(0, versions.Open(t, 0, 1, records)))
 	}
 	set := version.NewSet(info.DB)
-	set.Prepare(v)
-	expect.NoError(t, set.Activate(info.Input))
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := set.Remove(info.Input).Close(ctx); err != nil {
-			t.Errorf("a read holds the version: %v", err)
-		}
-	})
+	versions.Activate(t, set, v)
 	return set
-}
-
-func blockOf(t testing.TB, records [][2]string) *blocks.Reader {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "0.block")
-	f, err := os.Create(path)
-	expect.NoError(t, err)
-	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partitions: 1, BlockSize: 4096})
-	expect.NoError(t, err)
-	for _, r := range records {
-		expect.NoError(t, w.Add([]byte(r[0]), []byte(r[1])))
-	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := blocks.Open(path)
-	expect.NoError(t, err)
-	return b
 }
 
 // proxyFunc is a Proxy of one function.
@@ -95,9 +68,9 @@ func TestWithheldFromClients(t *testing.T) {
 	info := func(name string) version.Info {
 		return version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Following: peersOnly{}}
 	}
-	set := setOf(t, info("v1"), [2]string{"k", "1"})
+	set := setOf(t, info("v1"), map[string]string{"k": "1"})
 	held := version.New(info("v2"))
-	expect.NoError(t, held.Put(0, blockOf(t, [][2]string{{"k", "2"}})))
+	expect.NoError(t, held.Put(0, versions.Open(t, 0, 1, map[string]string{"k": "2"})))
 	held.Withhold(true)
 	set.Prepare(held)
 	for _, test := range []struct {
@@ -128,8 +101,8 @@ func TestOutcomes(t *testing.T) {
 		return version.Info{DB: db, Content: contents.Of("v1"), Partitions: partitions, Following: peersOnly{}}
 	}
 	c := catalog{
-		"here": setOf(t, info("here", 1), [2]string{"k", "value"}), "away": setOf(t, info("away", 1)),
-		"empty": setOf(t, info("empty", 0)), "none": version.NewSet("none"),
+		"here": setOf(t, info("here", 1), map[string]string{"k": "value"}), "away": setOf(t, info("away", 1), nil),
+		"empty": setOf(t, info("empty", 0), nil), "none": version.NewSet("none"),
 	}
 	condition := []proxy.Field{{Name: "If-None-Match", Value: []byte("*")}}
 	no := errors.New("connection refused")
@@ -205,7 +178,8 @@ func requests(t *testing.T, m *metrics.Metrics) (n float64) {
 // The requests of a database are forgotten when it has gone, and counted again when it is back.
 func TestDatabaseIsBack(t *testing.T) {
 	info := version.Info{Content: contents.Of("v1"), Partitions: 1}
-	c := catalog{"a": setOf(t, info, [2]string{"k", "v"}), "b": setOf(t, info, [2]string{"k", "v"})}
+	records := map[string]string{"k": "v"}
+	c := catalog{"a": setOf(t, info, records), "b": setOf(t, info, records)}
 	m := metrics.New()
 	rd := reads.New(c, reads.Options{Metrics: m.Server, Logger: slog.New(slog.DiscardHandler)})
 	defer rd.Stop()
@@ -232,7 +206,7 @@ func TestDatabaseIsBack(t *testing.T) {
 
 // A status that only a condition can cause is not an answer to an unconditional request.
 func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
-	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}})
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}, nil)
 	for _, status := range []int{206, 304, 412, 416} {
 		rd := reads.New(catalog{"db": set}, reads.Options{Proxy: answers(status, "x"), Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
@@ -248,7 +222,7 @@ func TestPeerAnswersWhatWasNotAsked(t *testing.T) {
 // A local value is read at any place, as http.ServeContent does.
 func TestBodySeeks(t *testing.T) {
 	large := strings.Repeat("0123456789", 30<<10)
-	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, [2]string{"large", large}, [2]string{"small", large[:100]})
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, map[string]string{"large": large, "small": large[:100]})
 	rd := reads.New(catalog{"db": set}, reads.Options{})
 	defer rd.Stop()
 	for key, value := range map[string]string{"large": large, "small": large[:100]} {
@@ -276,9 +250,9 @@ func TestBodySeeks(t *testing.T) {
 
 // Damage of a large value is reported, unless its block has been replaced since the lookup.
 func TestDamageOfAReplacedBlock(t *testing.T) {
-	records := [][2]string{{"large", strings.Repeat("0123456789", 30<<10)}}
+	records := map[string]string{"large": strings.Repeat("0123456789", 30<<10)}
 	for _, replaced := range []bool{false, true} {
-		set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, records...)
+		set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: version.Solo{}}, records)
 		rd := reads.New(catalog{"db": set}, reads.Options{Logger: slog.New(slog.DiscardHandler)})
 		r := rd.NewRead()
 		r.Begin(time.Now())
@@ -290,7 +264,7 @@ func TestDamageOfAReplacedBlock(t *testing.T) {
 		})
 		expect.NoError(t, err)
 		if replaced {
-			expect.NoError(t, set.Version(contents.In("v1")).Put(0, blockOf(t, records)))
+			expect.NoError(t, set.Version(contents.In("v1")).Put(0, versions.Open(t, 0, 1, records)))
 		}
 		if _, err := io.Copy(io.Discard, r.Body()); !errors.Is(err, blocks.ErrCorrupt) || r.Body().Outcome != reads.Unreadable {
 			t.Errorf("reading the rest: %v, %d", err, r.Body().Outcome)
@@ -337,9 +311,9 @@ func TestBodyGoesOn(t *testing.T) {
 				return a, nil
 			})
 			info := version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}
-			set := setOf(t, info)
+			set := setOf(t, info, nil)
 			if test.here {
-				set = setOf(t, info, [2]string{"k", large})
+				set = setOf(t, info, map[string]string{"k": large})
 			}
 			rd := reads.New(catalog{"db": set}, reads.Options{Proxy: fetch, Logger: slog.New(slog.DiscardHandler)})
 			defer rd.Stop()
@@ -370,7 +344,7 @@ func TestBodyGoesOn(t *testing.T) {
 
 // An explanation is made by the read itself.
 func TestExplain(t *testing.T) {
-	c := catalog{"here": setOf(t, version.Info{DB: "here", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}, [2]string{"k", "value"}), "none": version.NewSet("none")}
+	c := catalog{"here": setOf(t, version.Info{DB: "here", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{}}, map[string]string{"k": "value"}), "none": version.NewSet("none")}
 	rd := reads.New(c, reads.Options{Name: "me:1"})
 	defer rd.Stop()
 	r := rd.NewRead()

@@ -377,7 +377,7 @@ func (reporting) Reports() (map[string]report.Report, bool) {
 // What is counted as a whole on other nodes is what they have reported.
 func TestCountByReports(t *testing.T) {
 	nobody := reporting{replicas{of: make([][]string, 3)}}
-	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 3, Partitioner: shard.String, Following: nobody}, [2]string{"k", "value"})
+	set := setOf(t, version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 3, Partitioner: shard.String, Following: nobody}, map[string]string{"k": "value"})
 	rd := reads.New(catalog{"db": set}, reads.Options{Proxy: &scanMesh{t: t}, Logger: slog.New(slog.DiscardHandler)})
 	defer rd.Stop()
 	r := rd.NewRead()

@@ -22,6 +22,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -273,7 +274,7 @@ func TestCursors(t *testing.T) {
 	records := map[string]string{"a": "1", "b": "2", "c": "3"}
 	v := func(name string, parts ...string) *version.Version {
 		v := version.New(version.Info{DB: "db", Content: contents.Of(name, parts...), Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		expect.NoError(t, v.Put(0, blockOf(t, [][2]string{{"a", "1"}, {"b", "2"}, {"c", "3"}})))
+		expect.NoError(t, v.Put(0, versions.Open(t, 0, 1, records)))
 		return v
 	}
 	set, other := version.NewSet("db"), version.NewSet("other")
@@ -314,9 +315,6 @@ func TestCursors(t *testing.T) {
 	}
 	set.Prepare(v("v1", "other files"))
 	check("loaded again from other files", "db", reads.Query{}, reads.Expired)
-	if want := int64(len(records)); want != 3 {
-		t.Fatal(want)
-	}
 	behind := version.NewSet("db")
 	behind.Prepare(v("v0"))
 	expect.NoError(t, behind.Activate(contents.In("v0")))
@@ -339,7 +337,7 @@ func TestCursorsWithinAName(t *testing.T) {
 	first, second := contents.Of("v1", "first"), contents.Of("v1", "second")
 	add := func(set *version.Set, c content.Content, value string) *version.Version {
 		v := version.New(version.Info{DB: "db", Content: c, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		expect.NoError(t, v.Put(0, blockOf(t, [][2]string{{"a", value}, {"b", value}})))
+		expect.NoError(t, v.Put(0, versions.Open(t, 0, 1, map[string]string{"a": value, "b": value})))
 		set.Prepare(v)
 		return v
 	}
@@ -496,7 +494,7 @@ func TestCountReplacedTwice(t *testing.T) {
 		mine := held(t, "v1", records, of, func(int) bool { return true })
 		damagePartition(t, mine, damaged)
 		n := 0
-		rd := reads.New(catalog{"db": mine}, reads.Options{Logger: quiet, Proxy: flaky(func(q *proxy.Query) (*proxy.Answer, error) {
+		rd := reads.New(catalog{"db": mine}, reads.Options{Logger: quiet, Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 			if n++; n <= 2 {
 				return nil, proxy.ErrNoPeers
 			}
@@ -508,10 +506,6 @@ func TestCountReplacedTwice(t *testing.T) {
 		}
 	}
 }
-
-type flaky func(q *proxy.Query) (*proxy.Answer, error)
-
-func (f flaky) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, error) { return f(q) }
 
 // A count ends with its client, also where all blocks are here.
 func TestCountCancelled(t *testing.T) {

@@ -1,7 +1,6 @@
 package reads_test
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -20,7 +20,7 @@ func upgraded(t *testing.T) *version.Set {
 	set := version.NewSet("db")
 	for _, name := range []string{"v1", "v2", "v3"} {
 		v := version.New(version.Info{DB: "db", Content: contents.Of(name), Partitions: 1, Following: version.Solo{}})
-		expect.NoError(t, v.Put(0, blockOf(t, [][2]string{{"k", name}})))
+		expect.NoError(t, v.Put(0, versions.Open(t, 0, 1, map[string]string{"k": name})))
 		set.Prepare(v)
 		if name == "v3" {
 			break
@@ -30,11 +30,7 @@ func upgraded(t *testing.T) *version.Set {
 	set.Version(contents.In("v1")).Retire()
 	t.Cleanup(func() {
 		for _, name := range []string{"v1", "v2", "v3"} {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
-				t.Errorf("a read holds %s: %v", name, err)
-			}
-			cancel()
+			versions.Close(t, set, contents.In(name))
 		}
 	})
 	return set

@@ -21,6 +21,7 @@ import (
 	"sequins/server/statuspage"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -241,7 +242,7 @@ func TestTokensBetweenNodes(t *testing.T) {
 	strict, _ := guarded(t, testOptions{PeerSecret: "the-token-of-another-cluster"})
 	front := func(peer string) *running {
 		set := version.NewSet("db")
-		activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Following: peersOnly{peers: []string{peer}}}))
+		versions.Activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Following: peersOnly{peers: []string{peer}}}))
 		p := newProxy(proxy.Options{Timeout: patience})
 		tokens, _ := openTokens(t, tokensFile)
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sequins/proxy"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -28,7 +29,7 @@ func TestPrivately(t *testing.T) {
 // Cache-Control of values, of all dbs and of one, on both paths and from peers. Other errors have none.
 func TestCacheControl(t *testing.T) {
 	set := version.NewSet("own")
-	activate(t, set, versionOf(t, "own", "v1", 1, map[string]string{"a": "one"}))
+	versions.Activate(t, set, versionOf(t, "own", "v1", 1, map[string]string{"a": "one"}))
 	c := catalogOf(t, map[string]string{"a": "one"})
 	c.sets["own"] = set
 	s := start(t, c, testOptions{Delivery: Delivery{

@@ -8,6 +8,7 @@ import (
 	"sequins/internal/wire"
 	"sequins/proxy"
 	"sequins/test/contents"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -16,7 +17,7 @@ func holding(t *testing.T, c content.Content) *catalog {
 	t.Helper()
 	info := version.Info{DB: "db", Content: c, Partitions: 1, LastModified: modified, Following: version.Solo{}}
 	set := version.NewSet("db")
-	activate(t, set, versionWith(t, info, map[string]string{"k": "value"}))
+	versions.Activate(t, set, versionWith(t, info, map[string]string{"k": "value"}))
 	return &catalog{sets: map[string]*version.Set{"db": set}}
 }
 
@@ -59,7 +60,7 @@ func TestContentIsAskedFor(t *testing.T) {
 	for theirs, status := range map[content.Content]int{mine: 200, contents.Of("v1", "other files"): 502} {
 		holder := start(t, holding(t, theirs), testOptions{})
 		set := version.NewSet("db")
-		activate(t, set, version.New(version.Info{DB: "db", Content: mine, Partitions: 1, Following: peersOnly{peers: []string{holder.addr}}}))
+		versions.Activate(t, set, version.New(version.Info{DB: "db", Content: mine, Partitions: 1, Following: peersOnly{peers: []string{holder.addr}}}))
 		p := newProxy(proxy.Options{Timeout: patience})
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: p})
 		t.Cleanup(p.Close)

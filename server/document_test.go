@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -18,7 +19,7 @@ func TestScanDocument(t *testing.T) {
 	_, section, _ := strings.Cut(string(text), "\n## Ranges of keys\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	set := version.NewSet("users")
-	activate(t, set, versionOf(t, "users", "2026-01-31", 2, map[string]string{"de:anna": "1", "de:bernd": "2", "de:clara": "3", "fr:anne": "4"}))
+	versions.Activate(t, set, versionOf(t, "users", "2026-01-31", 2, map[string]string{"de:anna": "1", "de:bernd": "2", "de:clara": "3", "fr:anne": "4"}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"users": set}}, testOptions{})
 	examples := regexp.MustCompile(`(?m)^    \$ curl 'localhost:9599([^']*)'\n((?:    .*\n)+)`).FindAllStringSubmatch(section, -1)
 	if len(examples) == 0 {

@@ -13,6 +13,7 @@ import (
 	"sequins/proxy"
 	"sequins/reads"
 	"sequins/shard"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -125,7 +126,7 @@ func TestExplainElsewhere(t *testing.T) {
 // A version without files has no partitions to look into.
 func TestExplainEmpty(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 0, nil))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 0, nil))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	want := reads.Explanation{DB: "db", Key: "k", Version: "v1", Partitioner: "string", Replicas: []string{}, Status: 404, Error: "no such key"}
 	if diff := cmp.Diff(want, explainOf(t, s, "/db/k?explain"), untimed); diff != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/test/contents"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -66,7 +67,7 @@ func TestAbsent(t *testing.T) {
 	c := catalogOf(t, map[string]string{"a": "one"})
 	c.sets["none"] = version.NewSet("none")
 	empty := version.NewSet("empty")
-	activate(t, empty, version.New(version.Info{DB: "empty", Content: contents.Of("v0"), Following: version.Solo{}}))
+	versions.Activate(t, empty, version.New(version.Info{DB: "empty", Content: contents.Of("v0"), Following: version.Solo{}}))
 	c.sets["empty"] = empty
 	s := start(t, c, testOptions{})
 	tests := []struct{ target, version, body string }{

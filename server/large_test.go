@@ -19,6 +19,7 @@ import (
 	"sequins/observe/metrics"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -77,11 +78,11 @@ func TestUpgradeUnderASlowReader(t *testing.T) {
 	old, young := noise(1, 16<<20), "small now"
 	set := version.NewSet("db")
 	v1 := versionOf(t, "db", "v1", 1, map[string]string{"k": old})
-	activate(t, set, v1)
+	versions.Activate(t, set, v1)
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, resp := startLarge(t, s, "/db/k")
 
-	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": young}))
+	versions.Activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": young}))
 	if got := s.get(t, "/db/k"); got.body != young || got.header.Get("X-Sequins-Version") != "v2" {
 		t.Errorf("after the upgrade: %+v", got)
 	}
@@ -112,7 +113,7 @@ func TestUpgradeUnderASlowReader(t *testing.T) {
 
 func TestClientGoesAway(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
 	m := metrics.New()
 	lines := new(expect.Output)
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server, RequestLog: lines})
@@ -129,7 +130,7 @@ func TestClientGoesAway(t *testing.T) {
 func TestStalledReader(t *testing.T) {
 	value := noise(1, 4<<20)
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value}))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value}))
 	m := metrics.New()
 	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
 		ask := func() *http.Response {
@@ -177,7 +178,7 @@ func damaged(t *testing.T, records map[string]string, where ...string) *version.
 
 func damagedOf(t *testing.T, info version.Info, records map[string]string, where ...string) *version.Set {
 	t.Helper()
-	path := writeBlock(t, info, 0, records)
+	path := versions.Block(t, 0, info.Partitions, records)
 	b, err := os.ReadFile(path)
 	expect.NoError(t, err)
 	for _, w := range where {
@@ -193,7 +194,7 @@ func damagedOf(t *testing.T, info version.Info, records map[string]string, where
 	v := version.New(info)
 	expect.NoError(t, v.Put(0, r))
 	set := version.NewSet("db")
-	activate(t, set, v)
+	versions.Activate(t, set, v)
 	return set
 }
 

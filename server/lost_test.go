@@ -6,6 +6,7 @@ import (
 
 	"sequins/reads"
 	"sequins/test/contents"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -17,7 +18,7 @@ func TestLostPartition(t *testing.T) {
 		code  int
 	}{"alone": {nil, 500}, "in a cluster": {proxyFunc(nil), 502}} {
 		set := version.NewSet("db")
-		activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: version.Solo{}}))
+		versions.Activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: version.Solo{}}))
 		s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: test.proxy})
 		for _, header := range []string{"X: y", "If-Match: *"} {
 			if got := s.get(t, "/db/k", header); got.status != test.code || got.header.Get("X-Sequins-Version") != "v1" {

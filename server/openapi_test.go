@@ -22,6 +22,7 @@ import (
 	"sequins/observe/status"
 	"sequins/proxy"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -233,7 +234,7 @@ func (s *running) describedRequest(t *testing.T, method, target, headers, body s
 // expiredCursor is a cursor of a version that the servers do not have.
 func expiredCursor(t *testing.T) string {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v0", 1, map[string]string{"a": "1", "b": "2"}))
+	versions.Activate(t, set, versionOf(t, "db", "v0", 1, map[string]string{"a": "1", "b": "2"}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	lines := strings.Split(strings.TrimSpace(s.get(t, "/db?start=&limit=1").body), "\n")
 	var end struct{ Cursor string }

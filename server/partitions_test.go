@@ -6,6 +6,7 @@ import (
 
 	"sequins/internal/wire"
 	"sequins/test/contents"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -17,12 +18,12 @@ func (thirds) Peers(p int) []string { return [][]string{{"b:2", "c:3"}, nil, {"c
 // The answer describes the current version alone; a client can use each address.
 func TestPartitions(t *testing.T) {
 	set, empty, moved := version.NewSet("db"), version.NewSet("empty"), version.NewSet("moved")
-	activate(t, set, versionOf(t, "db", "v1", 2, map[string]string{"k": "value"}))
-	activate(t, empty, versionOf(t, "empty", "v2", 0, nil))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 2, map[string]string{"k": "value"}))
+	versions.Activate(t, empty, versionOf(t, "empty", "v2", 0, nil))
 	v := versionWith(t, version.Info{DB: "moved", Content: contents.Of("v3"), Partitions: 3, Following: thirds{}}, map[string]string{"k": "value"})
 	v.Drop(2)
 	v.SetDamaged(1)
-	activate(t, moved, v)
+	versions.Activate(t, moved, v)
 	c := &catalog{sets: map[string]*version.Set{"db": set, "empty": empty, "moved": moved, "loading": version.NewSet("loading")}}
 	alone, member := start(t, c, testOptions{}), start(t, c, testOptions{Name: "a:1"})
 	tests := []struct {

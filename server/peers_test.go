@@ -19,6 +19,7 @@ import (
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -64,7 +65,7 @@ func startAsker(t testing.TB, o proxy.Options, peers ...string) *running {
 func startAskerWith(t testing.TB, server testOptions, o proxy.Options, peers ...string) *running {
 	t.Helper()
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: peers}}))
+	versions.Activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: peers}}))
 	p := newProxy(o)
 	server.Proxy = p
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, server)
@@ -155,7 +156,7 @@ func TestNoConnectionPerRequest(t *testing.T) {
 // time 504.
 func TestPeersThatCannotHelp(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v0", 2, map[string]string{"k": "old"}))
+	versions.Activate(t, set, versionOf(t, "db", "v0", 2, map[string]string{"k": "old"}))
 	behind := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	holder := start(t, catalogOf(t, map[string]string{"k": "new"}), testOptions{})
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

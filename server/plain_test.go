@@ -16,6 +16,7 @@ import (
 
 	"sequins/observe/metrics"
 	"sequins/proxy"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -109,7 +110,7 @@ func compared(t testing.TB) map[string]*Server {
 		"a": "one", "": "empty key", "empty": "", "a b/c": "escaped", "4K": noise(1, copied), "more": noise(2, copied+1), "large": noise(3, 100<<10),
 	})
 	partial := version.NewSet("partial")
-	activate(t, partial, versionOf(t, "partial", "v 2", 4, map[string]string{"a": "one", "b": "two"}))
+	versions.Activate(t, partial, versionOf(t, "partial", "v 2", 4, map[string]string{"a": "one", "b": "two"}))
 	c.sets["partial"], c.sets["none"] = partial, version.NewSet("none")
 	tokens, _ := openTokens(t, tokensFile)
 	tracer, _ := tracer()

@@ -19,6 +19,7 @@ import (
 	"sequins/reads"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -26,7 +27,7 @@ import (
 // passed on.
 func TestProxiedRequests(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": "current"}))
+	versions.Activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": "current"}))
 	old := versionOf(t, "db", "v1", 1, map[string]string{"k": "old"})
 	next := versionOf(t, "db", "v3", 1, map[string]string{"k": "next"})
 	for _, v := range []*version.Version{old, next} {
@@ -34,7 +35,7 @@ func TestProxiedRequests(t *testing.T) {
 		t.Cleanup(func() { closeVersion(t, set.Remove(v.Input)) })
 	}
 	away := version.NewSet("away")
-	activate(t, away, version.New(version.Info{DB: "away", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
+	versions.Activate(t, away, version.New(version.Info{DB: "away", Content: contents.Of("v1"), Partitions: 1, Following: peersOnly{peers: []string{"p:1"}}}))
 	c := &catalog{sets: map[string]*version.Set{"db": set, "away": away, "none": version.NewSet("none")}}
 	s := start(t, c, testOptions{Proxy: proxyFunc(func(*proxy.Query) (*proxy.Answer, error) {
 		t.Error("a proxied request was proxied on")
@@ -78,7 +79,7 @@ func (f proxyFunc) Fetch(_ context.Context, q *proxy.Query) (*proxy.Answer, erro
 // away is a catalogue with a db whose partitions are all on other nodes.
 func away(t *testing.T) *catalog {
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 4, LastModified: modified, Following: peersOnly{peers: []string{"p:1", "q:2"}}}))
+	versions.Activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 4, LastModified: modified, Following: peersOnly{peers: []string{"p:1", "q:2"}}}))
 	return &catalog{sets: map[string]*version.Set{"db": set}}
 }
 

@@ -28,6 +28,7 @@ import (
 	"sequins/proxy"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -285,7 +286,7 @@ func TestScanRequests(t *testing.T) {
 // Sessions of ordered reads, and cursors of versions that have gone.
 func TestScanSessions(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"a": "1", "b": "2"}))
+	versions.Activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"a": "1", "b": "2"}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, cursor, _ := parseBytes(t, s.get(t, "/db?limit=1", "Accept: application/octet-stream").body)
 	for _, test := range []struct {
@@ -304,7 +305,7 @@ func TestScanSessions(t *testing.T) {
 			t.Errorf("%s, %s: %d %s", test.target, test.header, got.status, got.body)
 		}
 	}
-	activate(t, set, versionOf(t, "db", "v3", 1, map[string]string{"b": "3"}))
+	versions.Activate(t, set, versionOf(t, "db", "v3", 1, map[string]string{"b": "3"}))
 	if got := s.get(t, "/db?after="+cursor); got.status != 200 || !strings.HasPrefix(got.body, `{"key":"b","value":"2"}`) {
 		t.Errorf("of a version that is still there: %d %s", got.status, got.body)
 	}
@@ -329,7 +330,7 @@ func TestScanWhileVersionsSwitch(t *testing.T) {
 	records := manyRecords(1200, 10<<10)
 	set := version.NewSet("db")
 	v1 := versionOf(t, "db", "v1", 3, records)
-	activate(t, set, v1)
+	versions.Activate(t, set, v1)
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, resp := startLarge(t, s, "/db?start=")
 	left, gone := startLarge(t, s, "/db?start=")
@@ -340,7 +341,7 @@ func TestScanWhileVersionsSwitch(t *testing.T) {
 		}
 	}
 	for i := range 5 {
-		activate(t, set, versionOf(t, "db", fmt.Sprintf("v2%d", i), 1, map[string]string{"key-0000000": "new"}))
+		versions.Activate(t, set, versionOf(t, "db", fmt.Sprintf("v2%d", i), 1, map[string]string{"key-0000000": "new"}))
 	}
 	set.Remove(contents.In("v1"))
 	closed := make(chan struct{})
@@ -365,7 +366,7 @@ func TestScanWhileVersionsSwitch(t *testing.T) {
 func TestScanClientStops(t *testing.T) {
 	m := metrics.New()
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 3, manyRecords(3000, 10<<10)))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 3, manyRecords(3000, 10<<10)))
 	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
 		c := dial()
 		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -391,7 +392,7 @@ func TestScanDelaysRemoval(t *testing.T) {
 	m := metrics.New()
 	set := version.NewSet("db")
 	v1 := versionOf(t, "db", "v1", 3, manyRecords(3000, 10<<10))
-	activate(t, set, v1)
+	versions.Activate(t, set, v1)
 	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Metrics: m.Server}, func(_ *Server, dial func() net.Conn) {
 		c := dial()
 		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -542,7 +543,7 @@ func TestScanOfPeers(t *testing.T) {
 	holder := start(t, catalogOf(t, map[string]string{"a": "1"}), testOptions{PeerSecret: "secret"})
 	var asked string
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
+	versions.Activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
 	asker := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: proxyFunc(func(q *proxy.Query) (*proxy.Answer, error) {
 		asked = string(q.Path) + "?proxy=" + q.Version + "&" + string(q.Params)
 		return nil, proxy.ErrNoPeers
@@ -604,7 +605,7 @@ func TestScanTakesLong(t *testing.T) {
 		return &proxy.Answer{Peer: "p:1", Status: 200, Length: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}, nil
 	})
 	set := version.NewSet("db")
-	activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
+	versions.Activate(t, set, version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 1, LastModified: modified, Following: peersOnly{peers: []string{"p:1"}}}))
 	inBubble(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{Proxy: fetch}, func(_ *Server, dial func() net.Conn) {
 		c := dial()
 		io.WriteString(c, "GET /db?start= HTTP/1.1\r\nHost: x\r\nAccept: application/octet-stream\r\n\r\n")

@@ -3,15 +3,11 @@ package server
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +15,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/blocks"
 	"sequins/internal/conns"
 	"sequins/internal/wire"
 	"sequins/observe/metrics"
@@ -27,9 +22,9 @@ import (
 	"sequins/observe/tracing"
 	"sequins/reads"
 	"sequins/server/auth"
-	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -156,45 +151,8 @@ func versionOf(t testing.TB, db, name string, partitions int, records map[string
 func versionWith(t testing.TB, info version.Info, records map[string]string) *version.Version {
 	t.Helper()
 	v := version.New(info)
-	for p := range info.Partitions {
-		r, err := blocks.Open(writeBlock(t, info, p, records))
-		expect.NoError(t, err)
-		expect.NoError(t, v.Put(p, r))
-	}
+	versions.Put(t, v, records, versions.All)
 	return v
-}
-
-// writeBlock writes the block of one partition to a file.
-func writeBlock(t testing.TB, info version.Info, p int, records map[string]string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), fmt.Sprintf("%s-%d.block", info.Name, p))
-	f, err := os.Create(path)
-	expect.NoError(t, err)
-	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: info.Partitions, BlockSize: 4096})
-	expect.NoError(t, err)
-	for _, k := range slices.Sorted(maps.Keys(records)) {
-		if shard.String.Partition([]byte(k), info.Partitions) != p {
-			continue
-		}
-		expect.NoError(t, w.Add([]byte(k), []byte(records[k])))
-	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-// activate puts a version into a set as the current one.
-func activate(t testing.TB, s *version.Set, v *version.Version) {
-	t.Helper()
-	s.Prepare(v)
-	expect.NoError(t, s.Activate(v.Input))
-	t.Cleanup(func() {
-		if gone := s.Remove(v.Input); gone != nil {
-			closeVersion(t, gone)
-		}
-	})
 }
 
 // patience is how long something may take that has to happen, on a busy machine.
@@ -214,7 +172,7 @@ func closeVersion(t testing.TB, v *version.Version) {
 func catalogOf(t testing.TB, records map[string]string) *catalog {
 	t.Helper()
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 2, records))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 2, records))
 	return &catalog{sets: map[string]*version.Set{"db": set}}
 }
 

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"sequins/test/contents"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
 // A client that names versions in the header of its request gets the same answers from both front ends.
 func TestSessions(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": "one"}))
-	activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": "two"}))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": "one"}))
+	versions.Activate(t, set, versionOf(t, "db", "v2", 1, map[string]string{"k": "two"}))
 	set.Version(contents.In("v1")).Retire()
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	const atLeast, exact = "X-Sequins-At-Least: ", "x-sequins-version: "

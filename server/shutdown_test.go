@@ -17,6 +17,7 @@ import (
 
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -41,7 +42,7 @@ func TestDrain(t *testing.T) {
 func TestShutdownFinishesRequests(t *testing.T) {
 	value := noise(1, 16<<20)
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value, "a": "one"}))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": value, "a": "one"}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, large := startLarge(t, s, "/db/k")
 	idle, fresh := s.dial(t), s.dial(t)
@@ -83,7 +84,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 // At its deadline, Shutdown closes the remaining connections and releases everything.
 func TestShutdownGivesUp(t *testing.T) {
 	set := version.NewSet("db")
-	activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
+	versions.Activate(t, set, versionOf(t, "db", "v1", 1, map[string]string{"k": noise(1, 16<<20)}))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	_, large := startLarge(t, s, "/db/k")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sequins/test/contents"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -21,7 +22,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 		return versionOf(t, "db", name(i), 1, map[string]string{"small": "small of " + name(i), "large": strings.Repeat(name(i), 20<<10)})
 	}
 	set := version.NewSet("db")
-	activate(t, set, next(0))
+	versions.Activate(t, set, next(0))
 	s := start(t, &catalog{sets: map[string]*version.Set{"db": set}}, testOptions{})
 	stop := make(chan struct{})
 	var clients sync.WaitGroup
@@ -33,7 +34,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 		})
 	}
 	for i := range 40 {
-		activate(t, set, next(i+1))
+		versions.Activate(t, set, next(i+1))
 		closeVersion(t, set.Remove(contents.In(name(i))))
 	}
 	close(stop)

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +24,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 	"sequins/version/report"
 )
@@ -38,45 +38,9 @@ func addVersion(t *testing.T, set *version.Set, name string, partitions int, rec
 func addContent(t *testing.T, set *version.Set, c content.Content, f version.Following, partitions int, records map[string]string, held func(p int) bool) {
 	t.Helper()
 	v := version.New(version.Info{DB: "db", Content: c, Partitions: partitions, Partitioner: shard.String, Following: f})
-	byPartition := make([][]string, partitions)
-	for k := range records {
-		p := shard.String.Partition([]byte(k), partitions)
-		byPartition[p] = append(byPartition[p], k)
-	}
-	for p, keys := range byPartition {
-		if !held(p) {
-			continue
-		}
-		slices.Sort(keys)
-		var b bytes.Buffer
-		w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: partitions})
-		for _, k := range keys {
-			if err == nil {
-				err = w.Add([]byte(k), []byte(records[k]))
-			}
-		}
-		if err == nil {
-			_, err = w.Finish()
-		}
-		path := filepath.Join(t.TempDir(), fmt.Sprintf("%05d.block", p))
-		if err == nil {
-			err = os.WriteFile(path, b.Bytes(), 0o644)
-		}
-		expect.NoError(t, err)
-		r, err := blocks.Open(path)
-		if err == nil {
-			err = v.Put(p, r)
-		}
-		expect.NoError(t, err)
-	}
+	versions.Put(t, v, records, held)
 	set.Prepare(v)
-	t.Cleanup(func() {
-		if v := set.Remove(c.Input); v != nil {
-			if err := v.Close(t.Context()); err != nil {
-				t.Log(err)
-			}
-		}
-	})
+	t.Cleanup(func() { versions.Close(t, set, c.Input) })
 }
 
 // catalog has one db.

@@ -14,6 +14,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -35,7 +36,7 @@ func TestLateKeyInPipeline(t *testing.T) {
 	expect.NoError(t, err)
 	defer hangs.Close()
 	v := version.New(version.Info{DB: "db", Content: contents.Of("v1"), Partitions: 2, Partitioner: shard.String, Following: atPeer{peers: []string{hangs.Addr().String()}}})
-	expect.NoError(t, v.Put(1, blockOf(t, 1, 2, all)))
+	versions.Put(t, v, all, func(p int) bool { return p == 1 })
 	set := version.NewSet("db")
 	set.Prepare(v)
 	expect.NoError(t, set.Activate(contents.In("v1")))

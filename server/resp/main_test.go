@@ -17,7 +17,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"sequins/blocks"
 	"sequins/internal/conns"
 	"sequins/internal/limitlog"
 	"sequins/reads"
@@ -26,6 +25,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -37,57 +37,14 @@ type catalog map[string]*version.Set
 func (c catalog) Set(db []byte) *version.Set { return c[string(db)] }
 func (c catalog) MayExist(db []byte) bool    { return string(db) == "perhaps" }
 
-// blockOf writes a block of records.
-func blockOf(t testing.TB, partition, partitions int, records map[string]string) *blocks.Reader {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "0.block")
-	f, err := os.Create(path)
-	expect.NoError(t, err)
-	defer f.Close()
-	w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: partition, Partitions: partitions, BlockSize: 4096})
-	expect.NoError(t, err)
-	keys := make([]string, 0, len(records))
-	for k := range records {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		if shard.String.Partition([]byte(k), partitions) != partition {
-			continue
-		}
-		expect.NoError(t, w.Add([]byte(k), []byte(records[k])))
-	}
-	if _, err := w.Finish(); err != nil {
-		t.Fatal(err)
-	}
-	b, err := blocks.Open(path)
-	expect.NoError(t, err)
-	return b
-}
-
 // setOf returns a set with a current version in two partitions, of which those in absent are not here.
 func setOf(t testing.TB, db, name string, records map[string]string, absent ...int) *version.Set {
 	t.Helper()
 	v := version.New(version.Info{DB: db, Content: contents.Of(name), Partitions: 2, Partitioner: shard.String, Following: version.Solo{}})
-	for p := range 2 {
-		if slices.Contains(absent, p) {
-			continue
-		}
-		expect.NoError(t, v.Put(p, blockOf(t, p, 2, records)))
-	}
+	versions.Put(t, v, records, func(p int) bool { return !slices.Contains(absent, p) })
 	set := version.NewSet(db)
-	set.Prepare(v)
-	expect.NoError(t, set.Activate(contents.In(name)))
-	t.Cleanup(func() { closeVersion(t, set, name) })
+	versions.Activate(t, set, v)
 	return set
-}
-
-func closeVersion(t testing.TB, set *version.Set, name string) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	if err := set.Remove(contents.In(name)).Close(ctx); err != nil {
-		t.Errorf("a read holds %s: %v", name, err)
-	}
 }
 
 var large = strings.Repeat("0123456789abcdef", 20<<10)

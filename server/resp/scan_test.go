@@ -12,6 +12,7 @@ import (
 	"sequins/shard"
 	"sequins/test/contents"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 )
 
@@ -114,7 +115,7 @@ func TestScanOfAnotherContent(t *testing.T) {
 	set := version.NewSet("db")
 	switchTo := func(c content.Content, value string) {
 		v := version.New(version.Info{DB: "db", Content: c, Partitions: 1, Partitioner: shard.String, Following: version.Solo{}})
-		expect.NoError(t, v.Put(0, blockOf(t, 0, 1, map[string]string{"a": value, "b": value, "c": value})))
+		versions.Put(t, v, map[string]string{"a": value, "b": value, "c": value}, versions.All)
 		set.Prepare(v)
 		expect.NoError(t, set.Activate(c.Input))
 	}

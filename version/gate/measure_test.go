@@ -1,13 +1,11 @@
 package gate_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,6 +16,7 @@ import (
 	"sequins/shard"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/versions"
 	"sequins/version"
 	"sequins/version/gate"
 	"sequins/version/report"
@@ -33,40 +32,12 @@ func open(t *testing.T, name string, partitions int, records map[string]string, 
 	t.Helper()
 	set := version.NewSet("db")
 	v := version.New(version.Info{DB: "db", Content: of(name), Partitions: partitions, Partitioner: shard.String, Following: version.Solo{}})
-	byPartition := make([][]string, partitions)
-	for k := range records {
-		p := shard.String.Partition([]byte(k), partitions)
-		byPartition[p] = append(byPartition[p], k)
-	}
-	for p, keys := range byPartition {
-		if !held(p) {
-			continue
-		}
-		slices.Sort(keys)
-		var b bytes.Buffer
-		w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: partitions})
-		expect.NoError(t, err)
-		for _, k := range keys {
-			expect.NoError(t, w.Add([]byte(k), []byte(records[k])))
-		}
-		if _, err := w.Finish(); err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), fmt.Sprintf("%05d.block", p))
-		expect.NoError(t, os.WriteFile(path, b.Bytes(), 0o644))
-		r, err := blocks.Open(path)
-		expect.NoError(t, err)
-		expect.NoError(t, v.Put(p, r))
-	}
+	versions.Put(t, v, records, held)
 	set.Prepare(v)
 	h := set.AcquireVersion(name, of(name).Code())
 	t.Cleanup(func() {
 		h.Release()
-		if v := set.Remove(of(name).Input); v != nil {
-			if err := v.Close(t.Context()); err != nil {
-				t.Log(err)
-			}
-		}
+		versions.Close(t, set, of(name).Input)
 	})
 	return h
 }
