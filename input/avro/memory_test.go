@@ -143,7 +143,7 @@ func bomb(t *testing.T, codec string, head []byte, size int) []byte {
 // Data that is more than MaxValue as JSON is an error, and memory is bounded by MaxValue, not by the data. Small elements and entries
 // take no more memory than their text.
 func TestBombs(t *testing.T) {
-	const many, few = 4 << 20, 300 << 10
+	const many, few = 1 << 20, 300 << 10
 	long := `{"type":"enum","name":"E","symbols":["` + strings.Repeat("x", 1000) + `"]}`
 	for name, test := range map[string]struct {
 		codec  string

@@ -53,7 +53,7 @@ func TestNoHardLinks(t *testing.T) {
 	w.src = counted{w.src, &n}
 	read := func(version string) int64 {
 		n.Store(0)
-		w.put(version, 1, numbers(200_000, "1"), false)
+		w.put(version, 1, numbers(20_000, "1"), false)
 		if linked := w.load(version); len(linked) > 0 {
 			t.Fatal("linked")
 		}
