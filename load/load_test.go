@@ -134,16 +134,6 @@ func TestEmpty(t *testing.T) {
 	w.compare(plan, []map[string]string{{}}, []int{0})
 }
 
-func TestEmptyFiles(t *testing.T) {
-	for _, partitioner := range []string{"auto", "string"} {
-		w := newWorld(t)
-		files := []data{{"part-00000", nil}, {"part-00001", nil}, {"part-00002", nil}}
-		w.write(files, sequencefiles.WriterOptions{})
-		plan := w.load(Options{Partitioner: partitioner, AllowEmpty: true})
-		w.compare(plan, model(files, shard.String, 3), all(plan))
-	}
-}
-
 func TestLargeValues(t *testing.T) {
 	w := newWorld(t)
 	files := []data{{"f0", nil}, {"f1", nil}}
@@ -284,19 +274,4 @@ func TestWanted(t *testing.T) {
 	if got := check(w.dir().Complete())(t); len(got) != 0 {
 		t.Errorf("loaded %v, but nothing was wanted", got)
 	}
-}
-
-// Sparkey logs can have the date of the job in front of their names.
-func TestSparkeyNamedByDate(t *testing.T) {
-	w := newWorld(t)
-	files := cut(shard.String, 3, keys(100)...)
-	for i := range files {
-		files[i].name = fmt.Sprintf("20260131-part-%05d.spl", i)
-	}
-	w.write(files, sequencefiles.WriterOptions{})
-	plan := w.load(Options{})
-	if !plan.Aligned || plan.Partitions != 3 {
-		t.Errorf("plan %+v", plan)
-	}
-	w.compare(plan, model(files, shard.String, 3), all(plan))
 }
