@@ -149,18 +149,16 @@ func TestPeerRestarts(t *testing.T) {
 
 // The connections to one peer are limited; a request that needs another one waits.
 func TestMaxConnsPerPeer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newFake("a", after(10*time.Millisecond, says(answer(200, "a"))))
-		pipes := newPipes(p)
-		o, _ := quiet(Options{Timeout: raceTime, StageTimeout: stageTime})
-		c := newClient(o, pipes.dial)
-		c.maxConns = 3
+	inWorld(t, 1, func(w *world) {
+		p := w.peers[0]
+		p.set(after(10*time.Millisecond, says(answer(200, "a"))))
+		w.maxConns = 3
 		for range 2 {
 			begun := time.Now()
 			var wg sync.WaitGroup
 			for range 10 {
 				wg.Go(func() {
-					if _, err := fetch(c, query(p)); err != nil {
+					if _, err := fetch(w.Client, query(p)); err != nil {
 						t.Error(err)
 					}
 				})
@@ -176,7 +174,7 @@ func TestMaxConnsPerPeer(t *testing.T) {
 		p.set(hangs)
 		for range 10 {
 			go func() {
-				if _, err := fetch(c, query(p)); !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := fetch(w.Client, query(p)); !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
 			}()
@@ -186,12 +184,9 @@ func TestMaxConnsPerPeer(t *testing.T) {
 		if n := p.asked.Load(); n != 23 {
 			t.Errorf("%d requests", n)
 		}
-		synctest.Wait()
-		if n := number(o.Metrics, "sequins_proxy_attempts_in_flight"); n != 0 {
+		if n := w.inFlight(); n != 0 {
 			t.Errorf("%v attempts wait for ever", n)
 		}
-		c.Close()
-		pipes.stop()
 	})
 }
 
@@ -338,7 +333,7 @@ func TestReuseWithTLS(t *testing.T) {
 // Values that are read slowly do not block other requests: small reads have their own connections,
 // and a value beyond the limit is requested from another peer.
 func TestStreamsHaveTheirOwnSlots(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inWorld(t, 2, func(w *world) {
 		large := answer(200, strings.Repeat("x", 1<<20))
 		do := func(c net.Conn, req *http.Request) bool {
 			raw := answer(200, "small")
@@ -347,25 +342,24 @@ func TestStreamsHaveTheirOwnSlots(t *testing.T) {
 			}
 			return says(raw)(c, req)
 		}
-		a, b := newFake("a", do), newFake("b", do)
-		pipes := newPipes(a, b)
-		o, l := quiet(Options{Timeout: raceTime, StageTimeout: stageTime})
-		c := newClient(o, pipes.dial)
-		c.maxConns, c.maxStreams = 2, 3
-		q := query(a, b)
+		for _, p := range w.peers {
+			p.set(do)
+		}
+		w.maxConns, w.maxStreams = 2, 3
+		q := query(w.peers...)
 		q.Path = []byte("/db/large")
 		var open []*Answer
 		for range 6 {
-			answer, err := c.Fetch(context.Background(), q)
+			answer, err := w.Fetch(context.Background(), q)
 			expect.NoError(t, err)
 			open = append(open, answer)
 		}
-		if _, err := c.Fetch(context.Background(), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), errBusy.Error()) {
+		if _, err := w.Fetch(context.Background(), q); !errors.Is(err, ErrNoPeers) || !strings.Contains(err.Error(), errBusy.Error()) {
 			t.Errorf("a seventh: %v", err)
 		}
 		for range 20 {
 			begun := time.Now()
-			if g, err := fetch(c, query(a)); err != nil || g.body != "small" || time.Since(begun) != 0 {
+			if g, err := fetch(w.Client, query(w.peers[0])); err != nil || g.body != "small" || time.Since(begun) != 0 {
 				t.Errorf("a small value: %+v, %v after %v", g, err, time.Since(begun))
 			}
 		}
@@ -375,11 +369,9 @@ func TestStreamsHaveTheirOwnSlots(t *testing.T) {
 			}
 			answer.Body.Close()
 		}
-		if a, b := len(c.peer("a").slots)+len(c.peer("a").streams), len(c.peer("b").slots)+len(c.peer("b").streams); a+b != 0 || l.String() != "" {
-			t.Errorf("%d and %d slots are taken in the end; logged: %s", a, b, l)
+		if a, b := len(w.peer("a").slots)+len(w.peer("a").streams), len(w.peer("b").slots)+len(w.peer("b").streams); a+b != 0 || w.logs.String() != "" {
+			t.Errorf("%d and %d slots are taken in the end; logged: %s", a, b, w.logs)
 		}
-		c.Close()
-		pipes.stop()
 	})
 }
 

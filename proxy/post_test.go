@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -62,26 +61,21 @@ func TestPost(t *testing.T) {
 
 // Late peers get the same request, with its body.
 func TestPostStages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen received
-		slow := newFake("slow", after(10*stageTime, seen.echoes))
-		fast := newFake("fast", after(stageTime/2, seen.echoes))
-		pipes := newPipes(slow, fast)
-		o, _ := quiet(Options{Timeout: raceTime, StageTimeout: stageTime})
-		c := newClient(o, pipes.dial)
+	var seen received
+	inWorld(t, 2, func(w *world) {
+		w.peers[0].set(after(10*stageTime, seen.echoes))
+		w.peers[1].set(after(stageTime/2, seen.echoes))
 		for range 10 {
 			begun := time.Now()
-			got, err := fetch(c, &Query{Peers: []string{"slow", "fast"}, Path: []byte("/db"), Version: "v1", Body: []byte("keys")})
-			if err != nil || got.peer != "fast" || got.body != "POST proxy=v1 application/octet-stream keys" || time.Since(begun) > 2*stageTime {
+			got, err := fetch(w.Client, &Query{Peers: []string{"a", "b"}, Path: []byte("/db"), Version: "v1", Body: []byte("keys")})
+			if err != nil || got.peer != "b" || got.body != "POST proxy=v1 application/octet-stream keys" || time.Since(begun) > 2*stageTime {
 				t.Errorf("%+v, %v after %v", got, err, time.Since(begun))
 			}
 		}
-		c.Close()
-		pipes.stop()
-		for _, r := range seen.all {
-			if r != "POST proxy=v1 application/octet-stream keys" {
-				t.Errorf("a peer was sent %q", r)
-			}
-		}
 	})
+	for _, r := range seen.all {
+		if r != "POST proxy=v1 application/octet-stream keys" {
+			t.Errorf("a peer was sent %q", r)
+		}
+	}
 }

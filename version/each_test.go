@@ -6,34 +6,22 @@ import (
 	"slices"
 	"testing"
 
-	"sequins/blocks"
 	"sequins/test/expect"
 )
-
-type namedBlock struct{ name string }
-
-func (*namedBlock) Get([]byte, *blocks.Scratch) (blocks.Value, bool, error) {
-	return blocks.Value{}, false, nil
-}
-func (*namedBlock) GetBatch([][]byte, []blocks.Result, *blocks.BatchScratch) {}
-func (*namedBlock) IterWithin([]byte, []byte, int) *blocks.Iterator          { return nil }
-func (*namedBlock) Properties() blocks.Properties                            { return blocks.Properties{} }
-func (*namedBlock) Size() int64                                              { return 1 }
-func (*namedBlock) Close() error                                             { return nil }
 
 func TestEachBlock(t *testing.T) {
 	s := NewSet("db")
 	for _, name := range []string{"1", "2"} {
 		v := newVersion(name, 3)
 		for _, p := range []int{0, 2} {
-			expect.NoError(t, v.Put(p, &namedBlock{name}))
+			expect.NoError(t, v.Put(p, &fakeBlock{name: name}))
 		}
 		s.Prepare(v)
 	}
 	s.Version(in("2")).SetDamaged(2)
 	seen := map[string]int{}
 	err := s.EachBlock(func(h *Handle, p int, b Block) error {
-		if b.(*namedBlock).name != h.Name || h.Leaving() {
+		if b.(*fakeBlock).name != h.Name || h.Leaving() {
 			t.Errorf("partition %d of %s: %+v", p, h.Name, b)
 		}
 		seen[h.Name] += 1 << p
@@ -54,7 +42,7 @@ func TestLeaving(t *testing.T) {
 	s := NewSet("db")
 	v := newVersion("1", 2)
 	for p := range 2 {
-		expect.NoError(t, v.Put(p, &namedBlock{"1"}))
+		expect.NoError(t, v.Put(p, &fakeBlock{}))
 	}
 	s.Prepare(v)
 	closed := make(chan error, 1)

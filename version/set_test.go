@@ -41,6 +41,7 @@ func newBlock(t *testing.T, key, value string) *blocks.Reader {
 
 // fakeBlock records whether it is closed, and fails with err.
 type fakeBlock struct {
+	name   string // of its version, where a test wants to know
 	err    error
 	reads  atomic.Int64
 	closed atomic.Bool

@@ -11,6 +11,7 @@ import (
 	"sequins/internal/render"
 	"sequins/internal/unpack"
 	"sequins/test/expect"
+	"sequins/test/harness"
 	"sequins/test/mutate"
 )
 
@@ -20,7 +21,7 @@ func TestMutations(t *testing.T) {
 	var files [][]byte
 	var paths []render.Paths
 	var wants [][]string
-	for _, f := range fixtures(t) {
+	for _, f := range harness.FixturesOf(t, "avro") {
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
 		expect.NoError(t, err)
 		p := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}

@@ -33,22 +33,9 @@ func scan(r io.Reader, paths render.Paths) ([]string, error) {
 	return out, errors.Join(rd.Err(), rd.Close())
 }
 
-func fixtures(t testing.TB) []harness.Fixture {
-	var some []harness.Fixture
-	for _, f := range harness.Fixtures(t) {
-		if f.Meta.Format == "avro" {
-			some = append(some, f)
-		}
-	}
-	if len(some) < 5 {
-		t.Fatalf("%d fixtures", len(some))
-	}
-	return some
-}
-
 // Files of Avro's own writer are read, in every codec.
 func TestFixtures(t *testing.T) {
-	for _, f := range fixtures(t) {
+	for _, f := range harness.FixturesOf(t, "avro") {
 		for _, name := range f.Meta.Names {
 			raw, err := os.ReadFile(filepath.Join(f.Dir, name))
 			expect.NoError(t, err)
@@ -222,7 +209,7 @@ func TestErrors(t *testing.T) {
 // A damaged file gives records or ErrCorrupt, and never a panic; a truncated one gives at most the records of its
 // complete blocks.
 func TestDamage(t *testing.T) {
-	for _, f := range fixtures(t) {
+	for _, f := range harness.FixturesOf(t, "avro") {
 		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
 		expect.NoError(t, err)
@@ -244,7 +231,7 @@ func TestDamage(t *testing.T) {
 }
 
 func FuzzReader(f *testing.F) {
-	for _, fx := range fixtures(f) {
+	for _, fx := range harness.FixturesOf(f, "avro") {
 		raw, err := os.ReadFile(filepath.Join(fx.Dir, fx.Meta.Names[0]))
 		expect.NoError(f, err)
 		f.Add(raw)

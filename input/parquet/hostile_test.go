@@ -22,6 +22,7 @@ import (
 
 	"sequins/internal/render"
 	"sequins/test/expect"
+	"sequins/test/harness"
 )
 
 // allocated returns how many bytes do allocates, those that are given back included.
@@ -448,7 +449,7 @@ func mutate(r *rand.Rand, raw []byte) []byte {
 func TestMutatedFiles(t *testing.T) {
 	files := [][]byte{write(3, wide{K: "x", Bare: []int64{1, 2}}, wide{K: "y"})}
 	paths := []render.Paths{{Key: "k"}}
-	for _, f := range fixtures(t) {
+	for _, f := range harness.FixturesOf(t, "parquet") {
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
 		expect.NoError(t, err)
 		files, paths = append(files, raw), append(paths, render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField})

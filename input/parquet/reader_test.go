@@ -33,22 +33,9 @@ func scanBytes(raw []byte, paths render.Paths) ([]string, error) {
 	return scan(bytes.NewReader(raw), int64(len(raw)), paths)
 }
 
-func fixtures(t testing.TB) []harness.Fixture {
-	var some []harness.Fixture
-	for _, f := range harness.Fixtures(t) {
-		if f.Meta.Format == "parquet" {
-			some = append(some, f)
-		}
-	}
-	if len(some) < 5 {
-		t.Fatalf("%d fixtures", len(some))
-	}
-	return some
-}
-
 // Files of parquet-mr are read, in every codec.
 func TestFixtures(t *testing.T) {
-	for _, f := range fixtures(t) {
+	for _, f := range harness.FixturesOf(t, "parquet") {
 		for _, name := range f.Meta.Names {
 			raw, err := os.ReadFile(filepath.Join(f.Dir, name))
 			expect.NoError(t, err)
@@ -283,7 +270,7 @@ func TestSourceErrors(t *testing.T) {
 
 // A damaged file gives rows or ErrCorrupt, and never a panic; a truncated one gives no rows.
 func TestDamage(t *testing.T) {
-	for _, f := range fixtures(t) {
+	for _, f := range harness.FixturesOf(t, "parquet") {
 		paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.ValueField}
 		raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
 		expect.NoError(t, err)
@@ -305,7 +292,7 @@ func TestDamage(t *testing.T) {
 // A flipped bit can end a struct of the footer early. Then the fields behind it are missing, and not zero: the file is
 // damaged, and not without rows.
 func TestDamagedFooter(t *testing.T) {
-	f := fixtures(t)[0]
+	f := harness.FixturesOf(t, "parquet")[0]
 	raw, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
 	expect.NoError(t, err)
 	paths := render.Paths{Key: f.Meta.KeyField, Value: f.Meta.KeyField}

@@ -98,6 +98,16 @@ func Fixtures(t testing.TB) []Fixture {
 	return all
 }
 
+// FixturesOf returns the fixtures of a format, of which there are at least five.
+func FixturesOf(t testing.TB, format string) []Fixture {
+	t.Helper()
+	some := slices.DeleteFunc(Fixtures(t), func(f Fixture) bool { return f.Meta.Format != format })
+	if len(some) < 5 {
+		t.Fatalf("harness: %d fixtures of %s", len(some), format)
+	}
+	return some
+}
+
 // FixtureByName returns one fixture.
 func FixtureByName(t testing.TB, name string) Fixture {
 	t.Helper()

@@ -2,8 +2,6 @@ package discovery
 
 import (
 	"log/slog"
-	"os"
-	"path/filepath"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -11,7 +9,6 @@ import (
 
 	"sequins/internal/content"
 	"sequins/source"
-	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
 )
@@ -20,11 +17,7 @@ import (
 // so that they are not withdrawn and loaded again and again.
 func TestReplacedSettlesOnce(t *testing.T) {
 	const settle = time.Minute
-	dir := t.TempDir()
-	expect.NoError(t, os.MkdirAll(filepath.Join(dir, "db", "1"), 0o755))
-	expect.NoError(t, os.WriteFile(filepath.Join(dir, "db", "1", "part-00000"), []byte("x"), 0o600))
-	src, err := local.New(dir)
-	expect.NoError(t, err)
+	src := sourceOf(t, "1/part-00000")
 	now, served := content.Input{Name: "1", Hash: content.Sum("now")}, content.Input{Name: "1", Hash: content.Sum("served")}
 	f := Finder{Source: src, DB: "db", Log: slog.New(slog.DiscardHandler), Settle: settle,
 		Input: func(string, source.Listing) content.Input { return now },
@@ -50,11 +43,7 @@ func TestReplacedSettlesOnce(t *testing.T) {
 // The files of the served version are replaced. Also without a refresh_period they are looked at again, when a job still writes them, and
 // when they cannot be read.
 func TestReplacedIsLookedAtAgain(t *testing.T) {
-	dir := t.TempDir()
-	expect.NoError(t, os.MkdirAll(filepath.Join(dir, "db", "3", "_temporary"), 0o755))
-	expect.NoError(t, os.WriteFile(filepath.Join(dir, "db", "3", "part-00000"), []byte("x"), 0o600))
-	src, err := local.New(dir)
-	expect.NoError(t, err)
+	src := sourceOf(t, "3/part-00000", "3/_temporary/part-00001")
 	served := content.Input{Name: "3", Hash: content.Sum("served")}
 	for name, src := range map[string]source.Source{"written": src, "unreadable": broken{src, syscall.EIO}} {
 		f := Finder{Source: src, DB: "db", Log: slog.New(slog.DiscardHandler),

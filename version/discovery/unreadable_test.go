@@ -15,6 +15,20 @@ import (
 	"sequins/test/expect"
 )
 
+// sourceOf returns a source with files of a database "db".
+func sourceOf(t *testing.T, files ...string) source.Source {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range files {
+		path := filepath.Join(root, "db", name)
+		expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+	}
+	src, err := local.New(root)
+	expect.NoError(t, err)
+	return src
+}
+
 // broken is a source in which one version cannot be looked at.
 type broken struct {
 	source.Source
@@ -30,15 +44,7 @@ func (b broken) Contents(ctx context.Context, db, version string) (source.Conten
 
 // A version that cannot be looked at does not hide older ones that have their marker.
 func TestMarkedBehindUnreadable(t *testing.T) {
-	dir := t.TempDir()
-	for _, version := range []string{"1", "2", "3"} {
-		path := filepath.Join(dir, "db", version)
-		expect.NoError(t, os.MkdirAll(path, 0o755))
-		expect.NoError(t, os.WriteFile(filepath.Join(path, "part-00000"), []byte("x"), 0o600))
-		expect.NoError(t, os.WriteFile(filepath.Join(path, "_SUCCESS"), nil, 0o600))
-	}
-	src, err := local.New(dir)
-	expect.NoError(t, err)
+	src := sourceOf(t, "1/part-00000", "1/_SUCCESS", "2/part-00000", "2/_SUCCESS", "3/part-00000", "3/_SUCCESS")
 	for _, err := range []error{syscall.EIO, syscall.EACCES} {
 		f := Finder{Source: broken{src, err}, DB: "db", Log: slog.New(slog.DiscardHandler), Auto: true,
 			Input: func(name string, _ source.Listing) content.Input {
