@@ -111,44 +111,6 @@ var scripts = map[string][]step{
 		{Deleted{in("1"), ""}, "", "2:ACTIVE*"},
 		{list("1", "2"), "", "2:ACTIVE*"},
 	},
-	"at start the newest complete one is served while the newest loads": {
-		{source("2", "3", "4"), "open 4, open 3, open 2", "2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{NotFound{in("4")}, "load 4", "2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{here("3"), "activate 3", "2:AVAILABLE 3:ACTIVE* 4:BUILDING"},
-		{here("2"), "retire 2", "2:REMOVING 3:ACTIVE* 4:BUILDING"},
-	},
-	"at start other nodes may have one of the newest ten": {
-		{source("01", "02", "03", "04", "05", "06", "07", "08", "09", "10", "11", "12"),
-			"open 12, open 11, open 10, open 09, open 08, open 07, open 06, open 05, open 04, open 03",
-			"03:AVAILABLE 04:AVAILABLE 05:AVAILABLE 06:AVAILABLE 07:AVAILABLE 08:AVAILABLE 09:AVAILABLE 10:AVAILABLE 11:AVAILABLE 12:AVAILABLE"},
-	},
-	"what opens late is not served after something newer": {
-		{source("1", "2"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
-		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-	},
-	"at start what is not in the source and was not served is deleted, complete or not": {
-		{restart("", []string{"1", "2", "9"}, []string{"2"}), "open 9, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 9:AVAILABLE"},
-		{here("9"), "retire 9", "1:AVAILABLE 2:AVAILABLE 9:REMOVING"},
-		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 9:REMOVING"},
-		{NotFound{in("1")}, "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{Deleted{in("1"), "input/output error"}, "", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{list("2"), "delete 1", "1:REMOVING 2:ACTIVE* 9:REMOVING"},
-		{Deleted{in("1"), ""}, "", "2:ACTIVE* 9:REMOVING"},
-	},
-	"a restart keeps what was served, whatever newer versions exist": {
-		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
-			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{NotFound{in("4")}, "load 4", "1:ACTIVE* 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{NotFound{in("3")}, "", "1:ACTIVE* 2:AVAILABLE 4:BUILDING"},
-		{NotFound{in("2")}, "", "1:ACTIVE* 4:BUILDING"},
-		{bad("4"), "load 3", "1:ACTIVE* 3:BUILDING 4:ERROR"},
-		{bad("3"), "load 2", "1:ACTIVE* 2:BUILDING 3:ERROR 4:ERROR"},
-		{bad("2"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
-		{list("1", "2", "3", "4"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
-		{Retry{in("4")}, "load 4", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
-	},
 	"a broken name that sorts above every good one does not block upgrades": {
 		{source("1", "zzz"), "open zzz, open 1", "1:AVAILABLE zzz:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE* zzz:AVAILABLE"},
@@ -159,41 +121,6 @@ var scripts = map[string][]step{
 		{bad("zzz"), "", "1:ACTIVE* 2:BUILDING zzz:ERROR"},
 		{Planned{in("2"), false}, "", "1:ACTIVE* 2:PREPARED zzz:ERROR"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE* zzz:ERROR"},
-	},
-	"at start without a source the newest complete one of the disk is served, and nothing is removed": {
-		{withoutSource("", "1", "2", "3"), "open 3, open 2, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
-		{NotFound{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
-		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
-		{NotFound{in("1")}, "", "1:AVAILABLE 2:ACTIVE* 3:AVAILABLE"},
-		{list("3"), "load 3, delete 1", "1:REMOVING 2:ACTIVE* 3:BUILDING"},
-	},
-	"while the source is being listed only what was served before is served, and nothing is loaded or removed": {
-		{Start{Local: inputs("1", "2", "3"), Served: in("2")}, "open 2, open 3, open 1", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE"},
-		{here("3"), "", "1:AVAILABLE 2:AVAILABLE 3:PREPARED"},
-		{here("2"), "activate 2", "1:AVAILABLE 2:ACTIVE* 3:PREPARED"},
-		{here("1"), "", "1:PREPARED 2:ACTIVE* 3:PREPARED"},
-		{list("2", "4"), "open 4, retire 1, retire 3", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:AVAILABLE"},
-		{NotFound{in("4")}, "load 4", "1:REMOVING 2:ACTIVE* 3:REMOVING 4:BUILDING"},
-	},
-	"while the source is being listed nothing is served if nothing was, and then what is in it": {
-		{Start{Local: inputs("1", "2")}, "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("2"), "", "1:AVAILABLE 2:PREPARED"},
-		{here("1"), "", "1:PREPARED 2:PREPARED"},
-		{list("1"), "activate 1, retire 2", "1:ACTIVE* 2:REMOVING"},
-	},
-	"when the source cannot be listed the newest complete version of the disk is served": {
-		{Start{Local: inputs("1", "2"), Served: in("1")}, "open 1, open 2", "1:AVAILABLE 2:AVAILABLE"},
-		{here("1"), "activate 1", "1:ACTIVE* 2:AVAILABLE"},
-		{here("2"), "", "1:ACTIVE* 2:PREPARED"},
-		{Unlisted{}, "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-	},
-	"a failing source or disk never activates an older version": {
-		{restart("2", []string{"1", "2"}, []string{"1", "2"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{nothing("2"), "load 2", "1:AVAILABLE 2:PREPARED"},
-		{here("1"), "", "1:PREPARED 2:PREPARED"},
-		{away("2"), "", "1:PREPARED 2:ERROR"},
-		{Retry{in("2")}, "load 2", "1:PREPARED 2:ERROR"},
-		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"}, // damage of the version itself is a reason, if nothing of it can be read
 	},
 	"what is being served stays although the source lost it": {
 		{withoutSource("", "5"), "open 5", "5:AVAILABLE"},
@@ -275,57 +202,6 @@ var scripts = map[string][]step{
 		{list("1", "2"), "revive 2, load 2", "1:ACTIVE* 2:PREPARED"},
 		{Planned{in("2"), true}, "", "1:ACTIVE* 2:PREPARED"},
 		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-	},
-	"what was served before a restart is not gone back from": {
-		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
-			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
-		{here("1"), "", "1:PREPARED 2:BUILDING"},
-		{Planned{in("2"), false}, "", "1:PREPARED 2:PREPARED"},
-		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-	},
-	"what was served before a restart cannot be had any more": {
-		{restart("2", []string{"1", "2"}, []string{"1", "2"}),
-			"open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{NotFound{in("2")}, "load 2", "1:AVAILABLE 2:BUILDING"},
-		{here("1"), "", "1:PREPARED 2:BUILDING"},
-		{bad("2"), "activate 1", "1:ACTIVE* 2:ERROR"},
-	},
-	"what was served before a restart is kept though many newer ones have come": {
-		{restart("1", []string{"1"}, []string{"0", "1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
-			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{NotFound{in("4")}, "load 4", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:BUILDING"},
-		{NotFound{in("3")}, "", "1:AVAILABLE 2:AVAILABLE 4:BUILDING"},
-		{NotFound{in("2")}, "", "1:AVAILABLE 4:BUILDING"},
-		{elsewhere("1"), "activate 1, load 1", "1:ACTIVE* 4:BUILDING"},
-		{list("0", "1", "2", "3", "4"), "", "1:ACTIVE* 4:BUILDING"},
-	},
-	"what was served before a restart is kept until it can be had, or another": {
-		{restart("1", []string{"1"}, []string{"1", "2", "3", "4"}), "open 1, open 4, open 3, open 2",
-			"1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{NotFound{in("1")}, "", "1:AVAILABLE 2:AVAILABLE 3:AVAILABLE 4:AVAILABLE"}, // other nodes have not started yet
-		{NotFound{in("2")}, "", "1:AVAILABLE 3:AVAILABLE 4:AVAILABLE"},
-		{NotFound{in("3")}, "", "1:AVAILABLE 4:AVAILABLE"},
-		{NotFound{in("4")}, "load 4", "1:AVAILABLE 4:BUILDING"},
-		{list("1", "2", "3", "4", "5"), "open 1, load 5, cancel 4", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
-		{NotFound{in("1")}, "", "1:AVAILABLE 4:REMOVING 5:BUILDING"},
-		{Planned{in("5"), false}, "", "1:AVAILABLE 4:REMOVING 5:PREPARED"},
-		{elsewhere("5"), "activate 5, delete 1", "1:REMOVING 4:REMOVING 5:ACTIVE*"},
-	},
-	"what was served before a restart was taken back": {
-		{restart("2", []string{"1", "2"}, []string{"1"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
-		{here("2"), "activate 2, retire 1", "1:REMOVING 2:ACTIVE*"},
-	},
-	"what was served before a restart was taken back, and is not here any more": {
-		{restart("2", []string{"1"}, []string{"1"}), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
-		{NotFound{in("2")}, "activate 1", "1:ACTIVE*"},
-	},
-	"what was served before a restart is not gone back from while the source is away, and other nodes may have it": {
-		{withoutSource("2", "1"), "open 2, open 1", "1:AVAILABLE 2:AVAILABLE"},
-		{here("1"), "", "1:PREPARED 2:AVAILABLE"},
-		{elsewhere("2"), "activate 2, load 2", "1:PREPARED 2:ACTIVE*"},
 	},
 	"a load that was overtaken by a change of what has to be held is not an attempt": {
 		{source("1"), "open 1", "1:AVAILABLE"},
@@ -554,12 +430,6 @@ var scripts = map[string][]step{
 		{Listed{Inputs: inputs("1"), Unknown: []string{"2"}}, "", "1:BUILDING 2:ERROR"},
 		{list("1", "2"), "", "1:BUILDING 2:ERROR"},
 	},
-	"what was served before a restart and cannot be looked at is not given up": {
-		{Start{Local: inputs("2"), Served: in("2")}, "open 2", "2:AVAILABLE"},
-		{NotFound{in("2")}, "", "2:AVAILABLE"},
-		{Listed{Inputs: inputs("1"), Unknown: []string{"2"}, Relook: true}, "", "2:AVAILABLE"},
-		{list("1", "2"), "open 2", "2:AVAILABLE"},
-	},
 	"events of unknown versions change nothing": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("7"), "", "1:AVAILABLE"},
@@ -575,6 +445,7 @@ var scripts = map[string][]step{
 }
 
 func TestDecide(t *testing.T) {
+	maps.Copy(scripts, startScripts)
 	maps.Copy(scripts, servedScripts)
 	maps.Copy(scripts, pinScripts)
 	maps.Copy(scripts, heldScripts)
