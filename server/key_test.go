@@ -290,20 +290,6 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-func TestConnectionClose(t *testing.T) {
-	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
-	for request, closed := range map[string]bool{
-		"GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":      true,
-		"GET /db/a HTTP/1.0\r\n\r\n":                                      true,
-		"GET /db/a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n":            false,
-		"GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: keep-alive\r\n\r\n": false,
-	} {
-		if got := s.raw(t, "GET", request); got.status != 200 || got.body != "one" || got.closed != closed {
-			t.Errorf("%q: %+v", request, got)
-		}
-	}
-}
-
 func TestPipelining(t *testing.T) {
 	records := map[string]string{}
 	var want []string

@@ -192,19 +192,23 @@ func TestMaxConns(t *testing.T) {
 	}
 }
 
-// A client that does not want the connection any more may say so in any form.
-func TestConnectionCloseInAnyForm(t *testing.T) {
+// A client that does not want the connection any more may say so in any form, and by the version of HTTP.
+func TestConnectionClose(t *testing.T) {
 	s := start(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{})
-	for value, closed := range map[string]bool{"close": true, "Close": true, "CLOSE": true, "keep-alive, Close": true, "x , close": true, "keep-alive": false, "closed": false} {
+	const with = " HTTP/1.1\r\nHost: x\r\nConnection: "
+	for header, closed := range map[string]bool{
+		with + "close": true, with + "Close": true, with + "CLOSE": true, with + "keep-alive, Close": true, with + "x , close": true,
+		with + "keep-alive": false, with + "closed": false, " HTTP/1.0": true, " HTTP/1.0\r\nConnection: keep-alive": false,
+	} {
 		c := s.dial(t)
-		fmt.Fprintf(c, "GET /db/a HTTP/1.1\r\nHost: x\r\nConnection: %s\r\n\r\n", value)
+		fmt.Fprintf(c, "GET /db/a%s\r\n\r\n", header)
 		r := bufio.NewReader(c)
-		if got := read(t, r, "GET"); got.body != "one" || got.closed != closed {
-			t.Errorf("Connection: %s: %+v", value, got)
+		if got := read(t, r, "GET"); got.status != 200 || got.body != "one" || got.closed != closed {
+			t.Errorf("%q: %+v", header, got)
 		}
 		if closed {
 			if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
-				t.Errorf("Connection: %s: the connection is open: %v", value, err)
+				t.Errorf("%q: the connection is open: %v", header, err)
 			}
 		}
 		c.Close()

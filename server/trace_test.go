@@ -3,9 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
-	"net"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -204,15 +201,9 @@ func BenchmarkTracing(b *testing.B) {
 
 // A request that came over TLS has a span that says so.
 func TestSpanOverTLS(t *testing.T) {
-	other := httptest.NewTLSServer(nil) // has a certificate, and a client that trusts it
-	other.Close()
 	tracer, ended := tracer()
 	tracer.SetSample(1)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	expect.NoError(t, err)
-	s := startOn(t, tls.NewListener(ln, other.TLS), catalogOf(t, map[string]string{"a": "one"}), testOptions{Tracer: tracer})
-	client := other.Client()
-	defer client.CloseIdleConnections()
+	s, client := startTLS(t, catalogOf(t, map[string]string{"a": "one"}), testOptions{Tracer: tracer})
 	resp, err := client.Get("https://" + s.addr + "/db/a")
 	if err != nil || resp.StatusCode != 200 {
 		t.Fatalf("%v, %v", resp, err)
