@@ -56,12 +56,13 @@ build:
 
 # The tests come last, so that what they say is what one sees. Their log is kept, and summed up: a package
 # that passes is one line, one that fails is shown whole, and a skipped test is a failure. Lint vets their code.
-# Most tests wait for others more than they compute: four packages run at a time, also on two cores.
+# Most tests wait for others more than they compute: four packages run at a time, also on two cores, and eight on four.
+test: AT_ONCE = $(shell [ $$(nproc) -lt 4 ] && echo 4 || echo 8)
 test: tools rules
 	mkdir -p .cache
 	status=0; { \
-	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p 4 -timeout 30m -v $$($(GO) list $(TAGS) $(PROGRAMS) $(SEQUENTIAL) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
-	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p 4 -timeout 30m -v $$($(GO) list $(LONGEST) ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
+	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -p $(AT_ONCE) -timeout 30m -v $$($(GO) list $(TAGS) $(PROGRAMS) $(SEQUENTIAL) | grep -vxF "$$($(GO) list $(TAGS) $(ALONE) $(RELEASE))") || status=$$?; \
+	  CGO_ENABLED=1 $(GO) test $(TAGS) -vet off -race -p $(AT_ONCE) -timeout 30m -v $$($(GO) list $(LONGEST) ./... | grep -vxF "$$($(GO) list $(TAGS) $(SEQUENTIAL) $(PROGRAMS))") || status=$$?; \
 	  CGO_ENABLED=0 $(GO) test $(TAGS) -vet off -timeout 30m -v $(ALONE) || status=$$?; \
 	  exit $$status; } 2>&1 | tee .cache/test.log | awk -f .ci/testlog.awk
 
