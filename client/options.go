@@ -30,8 +30,8 @@ type Options struct {
 
 	// Timeout limits a call, in addition to its context. 0 means 5s.
 	Timeout time.Duration
-	// AttemptTimeout is the silence after which a node counts as failed: until the header of its answer, and then
-	// between two parts of its body. 0 means 1s.
+	// AttemptTimeout is the silence after which a node counts as failed: it neither takes more of a request nor sends more
+	// of its answer. 0 means 1s.
 	AttemptTimeout time.Duration
 	// HedgeBudget is the maximum number of requests that are sent to a second node because the first is late, as a
 	// share of all calls. Of those that stay in Zone, one in 200 is sent to another zone as well. 0 means 0.1; a negative number disables them.
