@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sequins/client"
+	"sequins/test/expect"
 )
 
 // world is a cluster on the fake clock of synctest: each node answers after a time of its own.
@@ -58,9 +59,7 @@ func newWorld(t *testing.T, o client.Options) (*world, *client.Client) {
 	w := &world{delays: map[string]func() time.Duration{"a:1": quick, "b:1": quick, "c:1": quick}, asked: map[string]int{}, zones: `"zones":["x","y",""],`}
 	o.Addrs, o.Transport = []string{"a:1"}, w
 	c, err := client.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for range 500 { // it learns how long requests take
 		mustGet(t, c)
 	}
@@ -226,9 +225,7 @@ func TestDribblingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := newWorld(t, client.Options{})
 		c, err := client.New(client.Options{Addrs: []string{"a:1"}, Transport: &largeValues{world: w, host: "b:1", pause: 900 * time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer c.Close()
 		failed := 0
 		const calls = 300
@@ -273,9 +270,7 @@ func TestNoHedgeForLargeValues(t *testing.T) {
 		before := w.total()
 		large := &largeValues{world: w, pause: 200 * time.Millisecond}
 		c2, err := client.New(client.Options{Addrs: []string{"a:1"}, Transport: large})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer c2.Close()
 		const calls = 50
 		for range calls {

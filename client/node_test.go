@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"sequins/client"
+	"sequins/test/expect"
 )
 
 // serveNode answers every request by f.
@@ -202,9 +203,7 @@ func TestKeysOfNode(t *testing.T) {
 	})
 	for key, want := range map[string]string{"a b": "/db/a%20b", "..": "/db/%2E%2E", "/": "/db/%2F", "\xff%": "/db/%FF%25", "Az09-_": "/db/Az09-_"} {
 		v, err := c.Get(t.Context(), "db", []byte(key), client.Want{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		v.Close()
 		if path != want {
 			t.Errorf("%q is sent as %s, want %s", key, path, want)
@@ -263,9 +262,7 @@ func TestSilence(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	v, err := c.Get(t.Context(), "db", []byte("k"), client.Want{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer v.Close()
 	if got, err := io.ReadAll(v); string(got) != "v" || !errors.Is(err, client.ErrUnreachable) || !strings.Contains(err.Error(), "has sent nothing for 1s") {
 		t.Errorf("%q, %v", got, err)
@@ -275,9 +272,7 @@ func TestSilence(t *testing.T) {
 // Something else answers, or nothing does.
 func TestUnreachable(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	go func() { // closes every connection
 		for {
 			conn, err := ln.Accept()

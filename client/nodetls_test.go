@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"sequins/client"
+	"sequins/test/expect"
 )
 
 // issue returns a certificate for 127.0.0.1 that it signs itself, after a change, and a pool with it.
@@ -32,17 +33,11 @@ func issue(t *testing.T, change func(*x509.Certificate)) (tls.Certificate, *x509
 	}
 	change(c)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
@@ -91,9 +86,7 @@ func TestCertificateProblems(t *testing.T) {
 			defer c.Close()
 			_, err := c.Status(t.Context())
 			if test.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				return
 			}
 			if !errors.Is(err, client.ErrUnreachable) || !strings.HasPrefix(err.Error(), s.URL+" "+test.want) {
@@ -107,9 +100,7 @@ func TestCertificateProblems(t *testing.T) {
 func TestTheOtherProtocol(t *testing.T) {
 	pair, _ := issue(t, func(*x509.Certificate) {})
 	secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer secure.Close()
 	go func() { // closes a connection whose handshake fails without a word, as terminators of TLS do
 		for {
@@ -125,9 +116,7 @@ func TestTheOtherProtocol(t *testing.T) {
 		}
 	}()
 	alerts, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer alerts.Close()
 	go func() { // answers with an alert, as other terminators do
 		for {

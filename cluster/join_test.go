@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/zk"
 )
@@ -215,9 +216,7 @@ func testShardIDTaken(t *testing.T, server string) {
 	if took := time.Since(began); crashed.ShardID() != "2" || took >= long {
 		t.Errorf("it is %q after %v", crashed.ShardID(), took)
 	}
-	if err := os.WriteFile(filepath.Join(store, "self_assigned_id"), []byte("../1"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(store, "self_assigned_id"), []byte("../1"), 0o644))
 	odd, _ := f.choosing(store, "odd")
 	f.join(odd)
 	if odd.ShardID() != "3" {
@@ -257,17 +256,13 @@ func TestShardIDFile(t *testing.T) {
 		t.Errorf("no file: %q, %v", id, err)
 	}
 	for _, id := range []string{"1", "12"} {
-		if err := os.WriteFile(path, []byte(id), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(id), 0o644))
 		if got, err := readShardID(path); got != id || err != nil {
 			t.Errorf("%q, %v, want %q", got, err, id)
 		}
 	}
 	for _, text := range []string{"", "\n", "0", "-1", "01", "x", "1\n\n", "1 ", "99999999", strings.Repeat("1", 1000)} {
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		if id, err := readShardID(path); id != "" || err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("%q: %q, %v", text, id, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/zk"
 )
 
@@ -24,9 +25,7 @@ func settings(change func(*Settings)) Settings {
 func entry(t *testing.T, name string, s Settings) zk.Entry {
 	t.Helper()
 	data, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return zk.Entry{Name: name, Data: data}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/zk"
 )
 
@@ -90,9 +91,7 @@ func TestRememberedBadly(t *testing.T) {
 	} {
 		c := alone(t)
 		c.o.Remembered, c.o.AskRemembered = filepath.Join(t.TempDir(), "CLUSTER.json"), test.ask
-		if err := os.WriteFile(c.o.Remembered, []byte(test.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(c.o.Remembered, []byte(test.text), 0o600))
 		members := startsAway(t, c)
 		if peers := c.Follow(t.Context(), "db", x.Input).Peers(0); len(members) != test.asked || len(peers) != test.peers {
 			t.Errorf("%s: asked %v, peers %v", name, members, peers)
@@ -116,9 +115,7 @@ func testAloneAfterAway(t *testing.T, server string) {
 			t.Parallel()
 			f := newTestCluster(t, server, func(o *Options) {
 				o.Remembered, o.MinNodes, o.Converge = filepath.Join(t.TempDir(), "CLUSTER.json"), test.minNodes, 10*time.Millisecond
-				if err := os.WriteFile(o.Remembered, []byte(`{"members":`+test.members+`}`), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(o.Remembered, []byte(`{"members":`+test.members+`}`), 0o600))
 			})
 			c, _ := f.node("me")
 			c.recall() // as after a while without ZooKeeper

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // The keys that nodes compare have the values of the file, for databases only where they differ, and none is a secret.
@@ -20,9 +22,7 @@ keep_versions = 3
 partitioner = "auto"
 [db.words.gate]
 max_shrink = 0.5`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got := c.Alike()
 	for key, want := range map[string]string{
 		"source": "'/d'", "storage.block_size": "'8KiB'", "sharding.replication": "2", `db."a.b".keep_versions`: "3", "db.words.gate.max_shrink": "0.5",

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // fromEnvironment parses a document in an environment.
@@ -64,16 +66,12 @@ func TestVariablesOfDatabases(t *testing.T) {
 		"[DB.words]\nkeep_versions = 2\n": {"db.words.keep_versions": "2 " + path + ":6", "db.words.partitioner": "'spark' SEQUINS_DB__words__PARTITIONER", "db.Words.keep_versions": "5 " + path + ":3", "db.WORDS.keep_versions": "7 SEQUINS_DB__WORDS__KEEP_VERSIONS"},
 	} {
 		want[`db."w.1".key`] = "'k' SEQUINS_DB__w.1__KEY"
-		if err := os.WriteFile(path, []byte(doc+more), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(doc+more), 0o600))
 		t.Setenv("SEQUINS_DB__words__PARTITIONER", "spark")
 		t.Setenv("SEQUINS_DB__WORDS__KEEP_VERSIONS", "7")
 		t.Setenv("SEQUINS_DB__w.1__KEY", "k")
 		all, _, err := Settings(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := make(map[string]string)
 		for _, s := range all {
 			if strings.HasPrefix(s.Key, "db.") {
@@ -109,9 +107,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 // Every key takes its value from a variable as sequins config prints it: here the defaults, and those of a database.
 func TestEveryVariableIsRead(t *testing.T) {
 	_, d, err := parse("", nil, []string{"SEQUINS_SOURCE=/d"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := Default()
 	want.Source = "/d"
 	words := want.allDBs()

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 const examplePath = "../sequins.conf.example"
@@ -24,9 +26,7 @@ type entry struct{ key, prose string }
 func readExample(t *testing.T) (entries []entry, uncommented, prose string) {
 	t.Helper()
 	raw, err := os.ReadFile(examplePath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var out, all []string
 	table, above := "", ""
 	for line := range strings.Lines(string(raw)) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // load parses a document as the file sequins.conf.
@@ -67,9 +69,7 @@ func TestDefaultsOfOlderFiles(t *testing.T) {
 
 func TestEveryOldKey(t *testing.T) {
 	got, warnings, err := Load("testdata/every-old-key.conf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := Config{
 		Source:               "hdfs://namenode:8020/data/sequins",
 		Bind:                 "127.0.0.1:9600",
@@ -122,9 +122,7 @@ func TestEveryOldKey(t *testing.T) {
 // Older files were read without regard to case, and took a bare 0 for a duration.
 func TestHabitsOfOlderFiles(t *testing.T) {
 	got, warnings, err := load("Source = \"/data\"\nrefresh_period = 0\n[Sharding]\nReplication = 3")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got.Source != "/data" || got.RefreshPeriod != 0 || got.Sharding.Replication != 3 {
 		t.Errorf("got source %q, refresh_period %v, replication %d", got.Source, got.RefreshPeriod, got.Sharding.Replication)
 	}
@@ -138,9 +136,7 @@ func TestHabitsOfOlderFiles(t *testing.T) {
 func TestOtherCasesCount(t *testing.T) {
 	got, warnings, err := load("Source = \"/data\"\n[DB.words]\nallow_empty = true\n[Debug]\nBind = \":1\"",
 		Flag{Name: "--source", Key: "source", Value: "/other"}, Flag{Name: "--debug-bind", Key: "debug.bind", Value: ":2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !got.DB["words"].AllowEmpty || got.Source != "/other" || got.Debug.Bind != ":2" {
 		t.Errorf("got source %q, debug.bind %q, databases %v", got.Source, got.Debug.Bind, got.DB)
 	}
@@ -191,9 +187,7 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 		partitioner = "spark"
 		allow_empty = true
 		require_success_file = false`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := map[string]DB{
 		"words": {RequireSuccessFile: RequireTrue, ContentType: "application/json", Partitioner: "auto", KeepVersions: 1},
 		"a.b":   {RequireSuccessFile: RequireFalse, AllowEmpty: true, ContentType: "text/plain", Partitioner: "spark", KeepVersions: 1},
@@ -209,9 +203,7 @@ func TestDatabasesStartFromTheRestOfTheFile(t *testing.T) {
 func TestFlagsComeBeforeTheFile(t *testing.T) {
 	got, _, err := load("source = \"relative\"\nbind = \"nowhere\"",
 		Flag{Name: "--source", Key: "source", Value: "/data"}, Flag{Name: "--bind", Key: "bind", Value: ":80"}, Flag{Name: "--debug-bind", Key: "debug.bind", Value: ":81"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got.Source != "/data" || got.Bind != ":80" || got.Debug.Bind != ":81" {
 		t.Errorf("got %q, %q, %q", got.Source, got.Bind, got.Debug.Bind)
 	}
@@ -239,9 +231,7 @@ func TestLoadWithoutAFile(t *testing.T) {
 
 func TestHugeFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.conf")
-	if err := os.WriteFile(path, []byte(strings.Repeat("# x\n", maxFile/4)+"#"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(strings.Repeat("# x\n", maxFile/4)+"#"), 0o600))
 	if _, _, err := Load(path); err == nil || !strings.Contains(err.Error(), "exceeds its size limit of 262144 bytes") {
 		t.Errorf("a file over the limit: %v", err)
 	}
@@ -254,9 +244,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %q where there is nothing", got)
 	}
 	for _, path := range []string{b, a} { // the second is found before the first is there
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, nil, 0o600))
 		if got := Find([]string{a, b}); got != path {
 			t.Errorf("found %q, want %q", got, path)
 		}

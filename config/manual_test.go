@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/CONFIGURATION.md")
@@ -25,9 +27,7 @@ Every key of the configuration file. This page is generated from [sequins.conf.e
 // CONFIGURATION.md is what manual makes of the example, and has every key.
 func TestManual(t *testing.T) {
 	raw, err := os.ReadFile(examplePath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	want := manual(string(raw))
 	for _, key := range keys() {
 		name := key.key[strings.LastIndexByte(key.key, '.')+1:]
@@ -36,14 +36,10 @@ func TestManual(t *testing.T) {
 		}
 	}
 	if *update {
-		if err := os.WriteFile(manualPath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(manualPath, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(manualPath)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Errorf("%s (-want +got), rewritten by -update:\n%s", manualPath, diff)
 	}

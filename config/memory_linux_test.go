@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // The limit is that of the process's own group, or of one that contains it, in every layout in which containers and
@@ -56,12 +58,8 @@ func TestCgroupMemory(t *testing.T) {
 		root := t.TempDir()
 		for file, text := range test.files {
 			path := filepath.Join(root, file)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+			expect.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		}
 		if got := cgroupMemory(root); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // document writes settings as a file.
@@ -23,13 +25,9 @@ func TestSettingsAreAFile(t *testing.T) {
 	for _, path := range []string{examplePath, "testdata/every-old-key.conf"} {
 		t.Setenv("SEQUINS_DB__a.b__GATE_REQUIRED_KEYS", `{ "k\n" = "v'\"", "ü" = "" }`)
 		want, _, err := Load(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		all, _, err := Settings(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		doc := document(all)
 		want.S3.SecretAccessKey = strings.Repeat("*", min(len(want.S3.SecretAccessKey), 3))
 		got, _, err := load(doc)
@@ -54,13 +52,9 @@ func TestSettings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.conf")
 	t.Setenv("SEQUINS_SHARDING_ZONE", "a")
 	doc := "source = \"/d\"\n[Sharding]\nenabled = true\nSecret = \"hunter2hunter2hunter2\"\n[db.words.gate]\nmin_records = 5\n[events]\nwebhook = \"http://u:hunter2@h\"\nsecret_file = \"/s\""
-	if err := os.WriteFile(path, []byte(doc), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte(doc), 0o600))
 	all, _, err := Settings(path, Flag{Name: "--bind", Key: "bind", Value: ":1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got := make(map[string]string)
 	for _, s := range all {
 		got[s.Key] = s.TOML() + " " + s.From

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 	"sequins/version"
 )
 
@@ -101,9 +102,7 @@ func TestShutdownDelayAway(t *testing.T) {
 // Without its state, a node that is away does not know what it served, and serves nothing.
 func TestAwayWithoutState(t *testing.T) {
 	f := servedFruit(t)
-	if err := os.WriteFile(f.statePath("fruit"), []byte("damaged"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(f.statePath("fruit"), []byte("damaged"), 0o600))
 	c := away{testCluster: newCluster(), let: make(chan struct{})}
 	r := f.run(func(o *Options) { o.Cluster = c })
 	defer r.stop()

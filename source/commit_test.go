@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // names are those of the data files, separated by spaces.
@@ -156,9 +157,7 @@ func TestFingerprint(t *testing.T) {
 		"none": {}, "one": {"a": "x"}, "another": {"b": "x"}, "two": {"a": "x", "b": "x"}, "longer": {"a": "xx"},
 	} {
 		l, err := source.List(t.Context(), src, "db", "1", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if other, found := seen[l.Fingerprint]; found {
 			t.Errorf("%s and %s are the same", name, other)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // memory is a version whose files are in memory, named db/1/….
@@ -67,9 +68,7 @@ func (m memory) with(names ...string) memory {
 func manifest(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(b)
 }
 
@@ -120,9 +119,7 @@ func TestList(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := source.List(t.Context(), tt.src, "db", "1", tt.require)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if (l.Incomplete == "") != (tt.want == "") || !strings.Contains(l.Incomplete, tt.want) {
 				t.Errorf("incomplete because %q, want %q", l.Incomplete, tt.want)
 			}

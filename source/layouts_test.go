@@ -20,6 +20,7 @@ import (
 	"sequins/source"
 	"sequins/source/local"
 	"sequins/source/objects"
+	"sequins/test/expect"
 	"sequins/test/sourcetest"
 )
 
@@ -42,9 +43,7 @@ func (d dir) Source(t *testing.T) source.Source { return must[source.Source](loc
 func (d dir) Put(t *testing.T, name string, data []byte) {
 	t.Helper()
 	file := filepath.Join(string(d), filepath.FromSlash(name))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, data, 0o644)))
 }
 
 func (d dir) Mkdir(t *testing.T, name string) bool {
@@ -52,9 +51,7 @@ func (d dir) Mkdir(t *testing.T, name string) bool {
 }
 
 func (d dir) Remove(t *testing.T, name string) {
-	if err := os.Remove(filepath.Join(string(d), name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(filepath.Join(string(d), name)))
 }
 
 // bucket is an object store in memory.
@@ -107,9 +104,7 @@ func equal[T any](t *testing.T, what string, got, want T) {
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return v
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // settle is the time that the tests of Settled wait.
@@ -153,9 +154,7 @@ func TestLeftOver(t *testing.T) {
 func TestFingerprintOfHidden(t *testing.T) {
 	print := func(files ...source.File) [32]byte {
 		l, err := source.List(t.Context(), listed{files: files}, "db", "1", false)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return l.Fingerprint
 	}
 	part, seen := at("part-0", 1, true), map[[32]byte]string{}

@@ -58,9 +58,7 @@ func TestForeignServers(t *testing.T) {
 func serveReply(t *testing.T, reply []byte) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -83,9 +81,7 @@ func serveReply(t *testing.T, reply []byte) (addr string) {
 func serveThenSilence(t *testing.T, reply []byte) (addr string, asked <-chan struct{}) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	came, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)

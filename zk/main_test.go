@@ -201,9 +201,7 @@ type observer struct{ *zk.Conn }
 func observe(t *testing.T, servers []string) observer {
 	t.Helper()
 	c, events, err := zk.Connect(servers, long, zk.WithLogger(discard{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		c.Close()
 		for range events {

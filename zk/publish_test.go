@@ -215,9 +215,7 @@ func testDeletedByOthers(t *testing.T, h *harness.Harness) {
 	path := NodePath("a", "host-a:1")
 	a.Publish(path, []byte("x"))
 	flush(t, a)
-	if err := o.Delete("/sequins/v1/"+path, -1); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, o.Delete("/sequins/v1/"+path, -1))
 	mine := func() bool {
 		data, stat, err := o.Get("/sequins/v1/" + path)
 		return err == nil && stat.EphemeralOwner == sessionID(a) && string(data) == "x"

@@ -62,9 +62,7 @@ func testForeignZnodes(t *testing.T, h *harness.Harness) {
 			t.Errorf("%q is in the log %d times", ignored, got)
 		}
 	}
-	if err := o.Delete("/sequins/v1/nodes/a@host-a:1/child", -1); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, o.Delete("/sequins/v1/nodes/a@host-a:1/child", -1))
 	expect.Eventually(t, "the obstacle is gone", func() bool { return s.Status().Published == 3 })
 }
 

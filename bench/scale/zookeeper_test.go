@@ -15,6 +15,7 @@ import (
 
 	ours "sequins/zk"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -113,9 +114,7 @@ func list(t *testing.T, servers []string, dir string, want int) {
 	var conns []*zk.Conn
 	for range 8 {
 		c, _, err := zk.Connect(servers, 30*time.Second, zk.WithLogInfo(false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer c.Close()
 		conns = append(conns, c)
 	}
@@ -129,18 +128,14 @@ func list(t *testing.T, servers []string, dir string, want int) {
 		return time.Since(began), err
 	}
 	names, _, err := conns[0].Children(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, name := range names {
 		size += 4 + len(name)
 	}
 	var times []time.Duration
 	for range 20 {
 		d, err := once(conns[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		times = append(times, d)
 	}
 	slices.Sort(times)
@@ -156,9 +151,7 @@ func list(t *testing.T, servers []string, dir string, want int) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, group.Wait())
 	together := float64(10*len(conns)*size) / time.Since(began).Seconds() / 1e6
 	t.Logf("%d names, %d bytes: listed in %v (fastest %v); %.0f MB/s for %d clients", want, size, times[len(times)/2], times[0], together, len(conns))
 }

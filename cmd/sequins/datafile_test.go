@@ -63,9 +63,7 @@ func writeData(t testing.TB, format, path string, records ...dataRecord) {
 func openFile(t *testing.T, path string) openData {
 	t.Helper()
 	f, err := new(fileFlags).open(localFile(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -92,9 +90,7 @@ func TestVerifyCountsItsBytes(t *testing.T) {
 // A Parquet file with an encrypted footer is one, and is refused for that.
 func TestEncryptedParquet(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "part-0")
-	if err := os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, []byte("PARE, and what nobody can read\x10\x00\x00\x00PARE"), 0o600))
 	if _, err := new(fileFlags).open(localFile(path)); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "the footer is encrypted") {
 		t.Error(err)
 	}
@@ -105,9 +101,7 @@ func TestFileOfZeroBytes(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]string{"part-00000": load.FormatSequenceFile, "a.parquet": load.FormatSequenceFile, "a.spi": "", "0.block": load.FormatBlocks} {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, nil, 0o600))
 		if format, err := localFile(path).format(); format != want || (err != nil) != (want == "") {
 			t.Errorf("%s: %q, %v", name, format, err)
 		}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // There is a manual page for every command, and it has what --help has.
@@ -13,9 +15,7 @@ func TestManualPages(t *testing.T) {
 	sequins(t, "man", dir).wants(t, exitOK)
 	for _, name := range []string{"sequins", "sequins-status", "sequins-versions", "sequins-verify", "sequins-check-config"} {
 		page, err := os.ReadFile(filepath.Join(dir, name+".1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, want := range []string{".SH NAME", ".SH DESCRIPTION", ".SH EXAMPLE"} {
 			if !strings.Contains(string(page), want) {
 				t.Errorf("%s has no %s", name, want)
@@ -23,9 +23,7 @@ func TestManualPages(t *testing.T) {
 		}
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "sequins.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, want := range []string{"<source>/<db>/<version>/<files>", "--local-store"} {
 		if !strings.Contains(strings.ReplaceAll(string(page), `\-`, "-"), want) {
 			t.Errorf("sequins.1 lacks %s", want)

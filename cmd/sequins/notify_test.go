@@ -7,15 +7,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // systemd listens as systemd does.
 func systemd(t *testing.T, path string) *net.UnixConn {
 	t.Helper()
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -26,9 +26,7 @@ func hear(t *testing.T, conn *net.UnixConn) string {
 	buf := make([]byte, 4096)
 	conn.SetReadDeadline(time.Now().Add(patience))
 	n, err := conn.Read(buf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(buf[:n])
 }
 

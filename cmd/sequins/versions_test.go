@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 func TestVersions(t *testing.T) {
@@ -18,9 +20,7 @@ func TestVersions(t *testing.T) {
 		t.Helper()
 		path := filepath.Join(source, name)
 		writeFile(t, path, content)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chtimes(path, at, at))
 	}
 	put("words/1/part-0", "123")
 	put("words/1/part-1", "4567")
@@ -30,9 +30,7 @@ func TestVersions(t *testing.T) {
 	put("birds/7/_SUCCESS", `{"filenames": ["birds/7/part-0", "birds/7/part-1"]}`)
 	put("no db/1/part-0", "1")
 	put("words/no version/part-0", "1")
-	if err := os.MkdirAll(filepath.Join(source, "empty"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(source, "empty"), 0o755))
 	conf := filepath.Join(dir, "sequins.conf")
 	writeFile(t, conf, "source = \""+source+"\"\nlocal_store = \""+filepath.Join(dir, "store")+"\"\n[db.words]\nrequire_success_file = true\n")
 

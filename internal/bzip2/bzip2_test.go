@@ -15,6 +15,7 @@ import (
 
 	"github.com/dsnet/compress/bzip2"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/noise"
 )
@@ -53,9 +54,7 @@ func TestBzip2(t *testing.T) {
 			}
 			var b bytes.Buffer
 			w, err := bzip2.NewWriter(&b, &bzip2.WriterConfig{Level: level})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			w.Write(in)
 			w.Close()
 			got, err := decodeAll(d, b.Bytes())
@@ -94,9 +93,7 @@ func TestBzip2Damage(t *testing.T) {
 func TestBzip2Refused(t *testing.T) {
 	const hello = "QlpoOTFBWSZTWU7s6DYAAAJRgAAQQAAGRJCAIAAxBkxBAaeppYC7lDH4u5IpwoSCd2dBsA=="
 	src, err := base64.StdEncoding.DecodeString(hello)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if got, err := decodeAll(new(Decoder), src); string(got) != "hello world\n" || err != nil {
 		t.Fatalf("%q, error %v", got, err)
 	}
@@ -147,9 +144,7 @@ func randomised(t testing.TB) (values [][]byte) {
 	t.Helper()
 	f := harness.FixtureByName(t, "randomised-record-bzip2-java")
 	file, err := os.ReadFile(filepath.Join(f.Dir, f.Meta.Names[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const key = "\x09key-00000"
 	for i := range f.Meta.Records {
 		head := bytes.Index(file, fmt.Appendf(nil, "\x09key-%05d", i)) - 8
@@ -187,9 +182,7 @@ func compress(t testing.TB, src []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := bzip2.NewWriter(&b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w.Write(src)
 	w.Close()
 	return b.Bytes()

@@ -16,6 +16,7 @@ import (
 
 	"sequins/internal/conns"
 	"sequins/internal/limitlog"
+	"sequins/test/expect"
 )
 
 // client is a server's type of a connection.
@@ -39,9 +40,7 @@ func TestDeadlinesThatDoNotMove(t *testing.T) {
 	c := &client{newSet(1).New(under, time.Second)}
 	now := time.Now()
 	for _, d := range []time.Duration{0, time.Millisecond, time.Second, 2 * time.Second, time.Second} { // the last one is earlier
-		if err := errors.Join(c.Await(now.Add(d), true), c.ExtendWrite(now.Add(d))); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(c.Await(now.Add(d), true), c.ExtendWrite(now.Add(d))))
 	}
 	if under.reads != 3 || under.writes != 2 {
 		t.Errorf("deadlines were set %d times for reads, and %d times for writes", under.reads, under.writes)
@@ -132,21 +131,15 @@ func TestErrorsOfAccept(t *testing.T) {
 		return &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	client, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer client.Close()
 	var out bytes.Buffer
 	temporary := []error{failed(syscall.ENOBUFS), failed(syscall.EMFILE), failed(syscall.ENFILE)}
 	patient := conns.Patient(&scripted{ln, temporary}, slog.New(slog.NewTextHandler(&out, nil)))
 	nc, err := patient.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	nc.Close()
 	ln.Close()
 	if _, err := patient.Accept(); !errors.Is(err, net.ErrClosed) {

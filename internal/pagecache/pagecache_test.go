@@ -3,14 +3,14 @@ package pagecache
 import (
 	"os"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // A window calls the kernel once for each step, and only for what is new.
 func TestSteps(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	w := Of(f, 0)
 	if w.Begin(Step-1) || w.begun != 0 || !w.Begin(Step) || w.begun != Step || w.Begin(2*Step-1) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+
+	"sequins/test/expect"
 )
 
 // frame is a zstd frame, whose encoder does not say how long its content is if it is told nothing of it before.
@@ -13,9 +15,7 @@ func frame(t *testing.T, data []byte, streamed bool) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	z, err := zstd.NewWriter(&b, zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !streamed {
 		return z.EncodeAll(data, nil)
 	}
@@ -23,13 +23,9 @@ func frame(t *testing.T, data []byte, streamed bool) []byte {
 		if _, err := z.Write(part); err != nil {
 			t.Fatal(err)
 		}
-		if err := z.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, z.Flush())
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, z.Close())
 	return b.Bytes()
 }
 

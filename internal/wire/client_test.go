@@ -8,15 +8,14 @@ import (
 	"time"
 
 	"sequins/internal/wire"
+	"sequins/test/expect"
 )
 
 // TestSilentHandshake: a node that accepts connections and stands still does not keep a copy of a block waiting for ever.
 func TestSilentHandshake(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer ln.Close()                                               //nolint:errcheck // it ends with the test
 	c := wire.NewClient(&tls.Config{InsecureSkipVerify: true}, "") //nolint:gosec // nothing is sent
 	defer c.Close()

@@ -21,9 +21,7 @@ func openTestCollector(t *testing.T, endpoint string) (*collector, *tracing.Trac
 	t.Helper()
 	l := new(expect.Output)
 	c, err := openCollector(t.Context(), endpoint, "n1:9599", "1.2", l.Logger())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tracer := tracing.New(c, "1.2")
 	tracer.SetSample(1)
 	return c, tracer, l

@@ -65,9 +65,7 @@ func TestRequestLogStaysOpen(t *testing.T) {
 	expect.NoError(t, os.Mkdir(filepath.Dir(path), 0o755))
 	expect.NoError(t, os.WriteFile(path, nil, 0o600))
 	l, err := openRequestLog(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	old := filepath.Dir(path) + ".old"
 	expect.NoError(t, os.Rename(filepath.Dir(path), old))
 	if err := l.reopen(); err == nil {

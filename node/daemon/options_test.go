@@ -12,6 +12,7 @@ import (
 	"sequins/config"
 	"sequins/server"
 	"sequins/shard"
+	"sequins/test/expect"
 )
 
 // Requests ask for the settings of a database, also for each value while two versions are read in turn: nothing is parsed then, and no zone is
@@ -78,9 +79,7 @@ func TestConfigurationAgreesWithWhatItIsFor(t *testing.T) {
 // Connections leave half of the file descriptors to others unless their limit is configured.
 func TestMaxConnections(t *testing.T) {
 	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	if got := maxConnections(0); got <= 0 || got > int(limit.Cur/2) {
 		t.Errorf("%d connections of %d descriptors", got, limit.Cur)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sequins/config"
+	"sequins/test/expect"
 )
 
 // Each form of a source is one for the configuration and wherever a source is opened.
@@ -30,9 +31,7 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %v", form, err)
 		}
 		src, err := OpenSource(t.Context(), &c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if got := src.Path("db", "1"); got != want {
 			t.Errorf("%s: %s, want %s", form, got, want)
 		}

@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // A manager that does not read does not stop what tells it.
 func TestNotifyIsNotHeldUp(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "notify")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer conn.Close()
 	t.Setenv("NOTIFY_SOCKET", socket)
 	var said bytes.Buffer

@@ -19,6 +19,7 @@ import (
 
 	"sequins/observe/metrics"
 	"sequins/observe/status"
+	"sequins/test/expect"
 )
 
 const secret = "the-secret-of-the-webhook"
@@ -124,9 +125,7 @@ func TestSent(t *testing.T) {
 			t.Error(diff)
 		}
 		var got map[string]any
-		if err := json.Unmarshal(f.bodies[0], &got); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(f.bodies[0], &got))
 		want := map[string]any{
 			"id": s.boot + "-1", "time": f.began.UTC().Format(time.RFC3339Nano), "node": "n1:9599", "db": "words", "version": "2",
 			"kind": "active", "reason": "instead of 1",

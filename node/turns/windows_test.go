@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"sequins/node/turns"
+	"sequins/test/expect"
 )
 
 func parse(t *testing.T, text string) turns.Windows {
 	t.Helper()
 	w, err := turns.ParseWindows(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return w
 }
 
@@ -90,9 +89,7 @@ func TestNext(t *testing.T) {
 		{"22:00-23:00 Pacific/Apia", "2011-12-30T09:30:00Z", "2011-12-31T08:00:00Z"},
 	} {
 		at, err := time.Parse(time.RFC3339, c.at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := ""
 		if next := parse(t, c.windows).Next(at); !next.Equal(at) {
 			got = next.UTC().Format(time.RFC3339)
@@ -109,9 +106,7 @@ func TestNextShowsTheClock(t *testing.T) {
 	for range 200 {
 		zone := []string{"UTC", "Europe/Paris", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata"}[r.IntN(5)]
 		loc, err := time.LoadLocation(zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var text []string
 		var minutes [24 * 60]bool
 		for range 1 + r.IntN(3) {

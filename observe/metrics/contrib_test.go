@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"sequins/test/expect"
 )
 
 var (
@@ -33,9 +35,7 @@ func unknownIn(expr string, known []string) (unknown []string) {
 func exposedNames(t *testing.T) (names []string) {
 	t.Helper()
 	families, err := everything(t).Registry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, f := range families {
 		names = append(names, f.GetName())
 	}
@@ -72,9 +72,7 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	manual, err := os.ReadFile("../../docs/RUNBOOK.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	known := exposedNames(t)
 	if len(rules.Groups) != 1 || len(rules.Groups[0].Rules) == 0 {
 		t.Fatalf("%d groups of rules", len(rules.Groups))
@@ -114,9 +112,7 @@ func readYAML(t *testing.T, path string, into any) {
 // Every panel uses existing metrics, and panels do not overlap.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../packaging/contrib/grafana/sequins.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var dashboard struct {
 		Panels []struct {
 			ID          int
@@ -126,9 +122,7 @@ func TestDashboard(t *testing.T) {
 		}
 		Templating struct{ List []struct{ Name string } }
 	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &dashboard))
 	known := exposedNames(t)
 	variables := []string{"$__rate_interval", "$__all"}
 	for _, v := range dashboard.Templating.List {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -56,9 +57,7 @@ func typeOf(name string, isHistogram bool) string {
 // docs/RUNBOOK.md lists exactly the exposed metrics, with types and labels.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../docs/RUNBOOK.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	documented := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		m := metricRow.FindStringSubmatch(strings.TrimSpace(line))
@@ -75,9 +74,7 @@ func TestDocument(t *testing.T) {
 	exposed := map[string]string{}
 	m := everything(t)
 	families, err := m.Registry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, f := range families {
 		if !strings.HasPrefix(f.GetName(), "sequins_") {
 			continue
@@ -111,9 +108,7 @@ func described(t *testing.T) (names []string) {
 			continue
 		}
 		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, found := range name.FindAllStringSubmatch(string(source), -1) {
 			names = append(names, found[1])
 		}

@@ -13,6 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 )
 
 func TestThereAreAsManyBucketsAsCounters(t *testing.T) {
@@ -60,9 +61,7 @@ func TestHistogramAgreesWithPrometheus(t *testing.T) {
 	}
 	totals := r.totals()
 	var want, got dto.Metric
-	if err := errors.Join(theirs.Write(&want), histogram(prometheus.NewDesc("h", "", []string{"route", "db"}, nil), &totals.buckets, 0, "key", "a").Write(&got)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(theirs.Write(&want), histogram(prometheus.NewDesc("h", "", []string{"route", "db"}, nil), &totals.buckets, 0, "key", "a").Write(&got)))
 	for i, b := range want.GetHistogram().GetBucket() {
 		ours := got.GetHistogram().GetBucket()[i]
 		if ours.GetUpperBound() != b.GetUpperBound() || ours.GetCumulativeCount() != b.GetCumulativeCount() {

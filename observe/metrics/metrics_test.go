@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -251,9 +252,7 @@ func TestGatherIsConsistent(t *testing.T) {
 	m.Server.DB("a").Clients.Done(0, 200, 1, 1)
 	m.Load.Begin("a")(nil)
 	families, err := m.Registry().Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, f := range families {
 		if f.GetHelp() == "" {
 			t.Errorf("%s has no help", f.GetName())

@@ -10,19 +10,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // agentAt returns a DogStatsD agent on a socket, and its address.
 func agentAt(t *testing.T, network, address string) (agent net.PacketConn, url string) {
 	t.Helper()
 	agent, err := net.ListenPacket(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { agent.Close() }) //nolint:errcheck // only read from
-	if err := agent.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, agent.SetReadDeadline(time.Now().Add(time.Minute)))
 	if network == "unixgram" {
 		return agent, "unix://" + address
 	}
@@ -55,9 +53,7 @@ func TestStatsd(t *testing.T) {
 		agent, url := agentAt(t, at[0], at[1])
 		m := New()
 		s, err := m.SendTo(url, "words")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		m.Load.Statsd.File("a", 1500*time.Microsecond)
 		m.Load.Statsd.Files("a", 2)
 		m.Statsd.Active("a", "7", 3*time.Second)
@@ -71,9 +67,7 @@ func TestStatsd(t *testing.T) {
 		m.Server.DB("b")
 		m.Load.Statsd.Files("a=1,b", 0)
 		m.Server.endPeriods()
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.Close())
 		want := []string{
 			"_e{29,41}:A new version is active in a.|Version 7 has been set to active in db a.|#sequins:words,sequins_db:a",
 			"sequins.db.requests:4|c|#sequins:words,db:a",
@@ -93,15 +87,11 @@ func TestStatsdCountsOnce(t *testing.T) {
 	agent, url := agentAt(t, "udp", "127.0.0.1:0")
 	m := New()
 	s, err := m.SendTo(url, "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tell := func(want string) {
 		t.Helper()
 		m.Server.endPeriods()
-		if err := s.client.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.client.Flush())
 		if got := read(t, agent, 1); len(got) != 1 || got[0] != "sequins.db.requests:"+want+"|c|#sequins:c,db:a" {
 			t.Errorf("got %q, want %s", got, want)
 		}
@@ -118,9 +108,7 @@ func TestStatsdCountsOnce(t *testing.T) {
 	m.Server.Forget("a") // and is added again
 	done(4)
 	tell("4")
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, s.Close())
 }
 
 // A nil Statsd does nothing, and an unreachable agent does not block.
@@ -132,9 +120,7 @@ func TestStatsdOfNobody(t *testing.T) {
 	gone, url := agentAt(t, "udp", "127.0.0.1:0")
 	gone.Close() //nolint:errcheck // only opened to get an unused address
 	s, err := m.SendTo(url, "c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for range 10000 {
 		m.Load.Statsd.File("a", time.Second)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -106,9 +107,7 @@ func TestVarsAreNamedAsEver(t *testing.T) {
 		}
 	})
 	text, err := json.Marshal(m.Server.Vars())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const want = `{"Qps":{"Total":0,"ByStatus":{"200":0,"400":0,"404":0,"499":0,"500":0,"501":0,"502":0,"504":0}},` +
 		`"Latency":{"Max":0,"Mean":0,"P9999":0,"P99":0,"P95":0,"P90":0,"P75":0,"P50":0,"P25":0},"DiskUsed":7}`
 	if diff := cmp.Diff(want, string(text)); diff != "" {

@@ -15,6 +15,7 @@ import (
 	"sequins/source"
 	"sequins/source/azure"
 	"sequins/test/clouds"
+	"sequins/test/expect"
 	"sequins/test/objectstest"
 	"sequins/test/sourcetest"
 )
@@ -50,16 +51,12 @@ func TestObjects(t *testing.T) {
 func signedURL(t *testing.T, valid time.Duration) string {
 	t.Helper()
 	key, err := container.NewSharedKeyCredential(clouds.Account, clouds.AccountKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	q, err := sas.BlobSignatureValues{
 		Protocol: sas.ProtocolHTTPSandHTTP, StartTime: time.Now().Add(-time.Hour).UTC(), ExpiryTime: time.Now().Add(valid).UTC(),
 		Permissions: (&sas.ContainerPermissions{Read: true, List: true}).String(), ContainerName: clouds.Bucket,
 	}.SignWithSharedKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return q.Encode()
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/azure"
+	"sequins/test/expect"
 )
 
 // TestMain makes the certificate of servers of httptest one that clients trust.
@@ -131,9 +132,7 @@ func TestIdentities(t *testing.T) {
 		"workload": func(t *testing.T, c *cloud) {
 			c.proof = "a JWT of the cluster"
 			file := filepath.Join(t.TempDir(), "token")
-			if err := os.WriteFile(file, []byte(c.proof), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(file, []byte(c.proof), 0o600))
 			t.Setenv("AZURE_FEDERATED_TOKEN_FILE", file)
 		},
 	} {
@@ -147,9 +146,7 @@ func TestIdentities(t *testing.T) {
 			src := open(t, identityOptions(c))
 			c.want("token-1")
 			for range 2 {
-				if err := list(t, src); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, list(t, src))
 			}
 			c.want("another's")
 			err := list(t, src)

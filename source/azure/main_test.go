@@ -6,6 +6,7 @@ import (
 	"sequins/source"
 	"sequins/source/azure"
 	"sequins/test/clouds"
+	"sequins/test/expect"
 )
 
 // options are for a prefix of a server's bucket.
@@ -19,8 +20,6 @@ func options(endpoint, prefix string) azure.Options {
 func open(t testing.TB, o azure.Options) source.Source {
 	t.Helper()
 	src, err := azure.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return src
 }

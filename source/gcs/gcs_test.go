@@ -15,6 +15,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/gcs"
+	"sequins/test/expect"
 )
 
 func TestNew(t *testing.T) {
@@ -144,13 +145,9 @@ func TestConditions(t *testing.T) {
 		s.put("db/1/file", make([]byte, 4<<20))
 		src := open(t, at(s.URL, ""))
 		listed, err := src.Contents(t.Context(), "db", "1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		f, err := src.Open(t.Context(), "db", "1", listed.Files[0], source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		change(s)
 		want := source.ErrChanged
 		if what == "removed" {
@@ -226,13 +223,9 @@ func federation(t testing.TB, path, tokenURL string) string {
 	t.Helper()
 	doc, err := json.Marshal(map[string]string{"type": "external_account", "audience": "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/p/providers/q",
 		"subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": tokenURL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	subject := path + ".subject"
 	doc = []byte(strings.TrimSuffix(string(doc), "}") + fmt.Sprintf(`, "credential_source": {"file": %q}}`, subject))
-	if err := errors.Join(os.WriteFile(path, doc, 0o600), os.WriteFile(subject, []byte("a JWT of the cluster"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(path, doc, 0o600), os.WriteFile(subject, []byte("a JWT of the cluster"), 0o600)))
 	return path
 }

@@ -10,6 +10,7 @@ import (
 	"sequins/source"
 	"sequins/source/gcs"
 	"sequins/test/clouds"
+	"sequins/test/expect"
 )
 
 func TestMain(m *testing.M) {
@@ -36,9 +37,7 @@ func open(t testing.TB, o options) source.Source {
 	t.Helper()
 	o.URL = "gs://" + o.bucket + "/" + o.prefix
 	src, err := gcs.NewAt(o.Options, o.endpoint, o.credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return src
 }
 

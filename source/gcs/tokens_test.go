@@ -14,6 +14,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/gcs"
+	"sequins/test/expect"
 )
 
 // TestRefusedToken: readers share a token, and one that is refused is fs.ErrPermission.
@@ -93,9 +94,7 @@ func TestNoToken(t *testing.T) {
 		file := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
 		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 		if text != "" {
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		}
 		if _, err := source.Databases(t.Context(), open(t, o)); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
@@ -117,9 +116,7 @@ func TestSecretOfCredentials(t *testing.T) {
 			"type": "external_account", "audience": "a", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt", "token_url": test.token,
 			"credential_source": map[string]any{"url": strings.ReplaceAll(test.source, "\\n", "\n")},
 		})
-		if err := errors.Join(err, os.WriteFile(file, doc, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(err, os.WriteFile(file, doc, 0o600)))
 		o := at(s.URL, "")
 		o.credentials, o.MaxRetries = true, -1
 		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
@@ -141,9 +138,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", "")
 	t.Setenv("HOME", home)
 	file := filepath.Join(home, ".config", "gcloud", "application_default_credentials.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Metadata-Flavor", "Google")
 		if strings.HasSuffix(r.URL.Path, "/token") {
@@ -172,9 +167,7 @@ func TestEnvironment(t *testing.T) {
 	t.Setenv("STORAGE_EMULATOR_HOST", strings.TrimPrefix(s.URL, "http://")+"\n")
 	s.setToken("")
 	src, err := gcs.New(gcs.Options{URL: "gs://bucket/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if dbs, err := source.Databases(t.Context(), src); err != nil || len(dbs) != 1 {
 		t.Errorf("%v, %v", dbs, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // counted is a connection that adds its bytes to the total of a test.
@@ -56,9 +57,7 @@ func TestBandwidth(t *testing.T) {
 					conn, err := c.Dial(ctx, network, address)
 					return counted{conn, count}, err
 				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			l := rate.NewLimiter(rate.Limit(limit), burst)
 			start := time.Now()
 			var wg sync.WaitGroup

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 // configure writes a configuration directory.
@@ -25,13 +27,9 @@ func configure(t *testing.T, properties map[string]string) string {
 		all.Property = append(all.Property, property{name, value})
 	}
 	b, err := xml.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "hdfs-site.xml"), b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "hdfs-site.xml"), b, 0o644))
 	return dir
 }
 
@@ -102,15 +100,11 @@ func TestConfigurationFromTheEnvironment(t *testing.T) {
 	t.Setenv("HADOOP_CONF_DIR", configure(t, twoNamenodes))
 	t.Setenv("HADOOP_USER_NAME", "somebody")
 	s, err := New(Options{URL: "hdfs://prod/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if n := len(s.addresses()); n != 2 || s.library.User != "somebody" {
 		t.Errorf("%d namenodes for %q", n, s.library.User)
 	}
-	if err := os.WriteFile(filepath.Join(os.Getenv("HADOOP_CONF_DIR"), "hdfs-site.xml"), []byte("<configuration>"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(os.Getenv("HADOOP_CONF_DIR"), "hdfs-site.xml"), []byte("<configuration>"), 0o644))
 	_, err = New(Options{URL: "hdfs://prod/"})
 	wantError(t, err, nil, "the configuration in "+os.Getenv("HADOOP_CONF_DIR"))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/keytab"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 func TestKerberosOptions(t *testing.T) {
@@ -72,9 +73,7 @@ func realm(t *testing.T, kdc string) Options {
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "krb5.conf")
 	text := fmt.Sprintf("[libdefaults]\n default_realm = REALM\n udp_preference_limit = 1\n[realms]\n REALM = {\n  kdc = %s\n }\n", kdc)
-	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte(text), 0o644))
 	t.Setenv("KRB5_CONFIG", conf)
 	o := Options{URL: "hdfs://127.0.0.1:1/", Principal: "me/_HOST", Keytab: filepath.Join(dir, "keytab"),
 		ConfigDir: configure(t, map[string]string{"hadoop.security.authentication": "kerberos", "dfs.namenode.kerberos.principal": "nn/_HOST"})}
@@ -85,33 +84,21 @@ func realm(t *testing.T, kdc string) Options {
 func writeKeytab(t *testing.T, path string) {
 	t.Helper()
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	keys := keytab.New()
-	if err := keys.AddEntry("me/"+host, "REALM", "secret", time.Now(), 1, etypeID.AES128_CTS_HMAC_SHA1_96); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, keys.AddEntry("me/"+host, "REALM", "secret", time.Now(), 1, etypeID.AES128_CTS_HMAC_SHA1_96))
 	b, err := keys.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(path, b, 0o600))
 }
 
 // A silent KDC does not block callers whose context ends.
 func TestSilentKDC(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer ln.Close()
 	s, err := New(realm(t, ln.Addr().String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for what, ask := range map[string]func(context.Context) error{
 		"one who asks, and one who waits to ask": func(ctx context.Context) error { _, err := source.Databases(ctx, s); return err },
 		"another": func(ctx context.Context) error {
@@ -147,9 +134,7 @@ func TestKerberosFiles(t *testing.T) {
 		o.RetryFor = 200 * time.Millisecond
 		spoil(&o)
 		s, err := New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		_, err = source.Databases(t.Context(), s)
 		wantError(t, err, nil, what, "list hdfs://127.0.0.1:1", "Kerberos")
 		if errors.Is(err, fs.ErrNotExist) {

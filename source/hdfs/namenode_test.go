@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"sequins/test/expect"
 )
 
 // A cluster is the namenodes that a test plays, by address. It connects by
@@ -83,9 +85,7 @@ func (c *cluster) set(address string, serve func(net.Conn)) {
 func (c *cluster) source(t *testing.T) *Source {
 	t.Helper()
 	s, err := New(Options{URL: "hdfs://a:1/data", Dial: c.Dial, Timeout: timeout, RetryFor: retryFor})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.namenodes = []string{"a:1", "b:2"}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // play runs a test with a file on datanodes that behave in some way.
@@ -64,9 +65,7 @@ func TestRead(t *testing.T) {
 func TestNamenodeIsLeft(t *testing.T) {
 	play(t, 20*maxRead, func(t *testing.T, c *cluster, s *Source, f *file) {
 		r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer r.Close()
 		if _, err := io.ReadFull(r, make([]byte, 10)); err != nil {
 			t.Fatal(err)
@@ -165,9 +164,7 @@ func TestChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, 3*maxRead, func(t *testing.T, c *cluster, s *Source, f *file) {
 				r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				defer r.Close()
 				got := make([]byte, 1000)
 				if _, err := io.ReadFull(r, got); err != nil {
@@ -188,9 +185,7 @@ func TestChanges(t *testing.T) {
 			}
 			play(t, 3*maxRead, func(t *testing.T, c *cluster, s *Source, f *file) {
 				r, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				defer r.Close()
 				f.change(tt.change) // before the namenode is asked where it is
 				b, err := io.ReadAll(r)

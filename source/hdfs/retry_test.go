@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"sequins/test/expect"
 )
 
 func TestAttempts(t *testing.T) {
@@ -31,9 +33,7 @@ func TestAttempts(t *testing.T) {
 		a := attempts{limit: time.Minute}
 		for range 100 { // each time some of it
 			time.Sleep(time.Hour) // before the first failure nothing counts
-			if err := a.fail(t.Context(), broken); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, a.fail(t.Context(), broken))
 			a.succeed()
 		}
 	})

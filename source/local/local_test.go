@@ -26,43 +26,31 @@ type dir string
 func (d dir) Source(t *testing.T) source.Source {
 	t.Helper()
 	s, err := New(string(d))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
 func (d dir) Put(t *testing.T, name string, data []byte) {
 	t.Helper()
 	path := filepath.Join(string(d), name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	expect.NoError(t, os.WriteFile(path, data, 0o644))
 }
 
 func (d dir) Mkdir(t *testing.T, name string) bool {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Join(string(d), name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(string(d), name), 0o755))
 	return true
 }
 
 func (d dir) Remove(t *testing.T, name string) {
 	t.Helper()
-	if err := os.Remove(filepath.Join(string(d), name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(filepath.Join(string(d), name)))
 }
 
 func (d dir) link(t *testing.T, target, name string) {
 	t.Helper()
-	if err := os.Symlink(target, filepath.Join(string(d), name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(target, filepath.Join(string(d), name)))
 }
 
 func TestConformance(t *testing.T) {
@@ -71,9 +59,7 @@ func TestConformance(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	tests := []struct {
 		path, want, err string
 	}{
@@ -137,9 +123,7 @@ func TestSymlinks(t *testing.T) {
 		t.Errorf("where a link leads to nothing: %v", err)
 	}
 	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{Offset: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	if b, err := io.ReadAll(f); string(b) != "ello" || err != nil {
 		t.Errorf("%q, %v", b, err)
@@ -151,9 +135,7 @@ func TestLinkedFiles(t *testing.T) {
 	d.Put(t, "pool/blob", []byte("hello"))
 	d.Put(t, "pool/map/data", []byte("data"))
 	stamp := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
-	if err := os.Chtimes(filepath.Join(string(d), "pool/blob"), stamp, stamp); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Chtimes(filepath.Join(string(d), "pool/blob"), stamp, stamp))
 	d.Mkdir(t, "db/1")
 	d.link(t, "../../pool/blob", "db/1/part-00000")
 	d.link(t, "../../pool/map", "db/1/part-00001")
@@ -186,9 +168,7 @@ func TestFilesThatCannotBeServed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := dir(t.TempDir())
 			d.Put(t, "db/1/part-00000", nil)
-			if err := make(d, filepath.Join(string(d), "db/1/part-00001")); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, make(d, filepath.Join(string(d), "db/1/part-00001")))
 			files, err := d.Source(t).Contents(t.Context(), "db", "1")
 			if err == nil || !strings.Contains(err.Error(), "part-00001") || errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("listed %v, %v", files, err)
@@ -217,9 +197,7 @@ func TestBrokenMarkers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := dir(t.TempDir())
 			d.Put(t, "db/1/part-00000", nil)
-			if err := test.make(filepath.Join(string(d), "db/1/_SUCCESS")); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, test.make(filepath.Join(string(d), "db/1/_SUCCESS")))
 			l, err := source.List(t.Context(), d.Source(t), "db", "1", true)
 			if err == nil || !strings.Contains(err.Error(), "_SUCCESS") || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("%+v, %v, want %q", l, err, test.says)
@@ -243,21 +221,15 @@ func TestOverwrittenWhileRead(t *testing.T) {
 	changes := map[string]func(t *testing.T, path string){
 		"bytes of the same length": func(t *testing.T, path string) {
 			overwrite(t, path, strings.Repeat("b", 1000))
-			if err := os.Chtimes(path, later, later); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Chtimes(path, later, later))
 		},
 		"more bytes": func(t *testing.T, path string) { overwrite(t, path, strings.Repeat("b", 2000)) },
 		"fewer bytes": func(t *testing.T, path string) {
-			if err := os.Truncate(path, 900); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Truncate(path, 900))
 		},
 		"another file": func(t *testing.T, path string) {
 			overwrite(t, path+".new", strings.Repeat("c", 1200))
-			if err := os.Rename(path+".new", path); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Rename(path+".new", path))
 		},
 	}
 	for name, change := range changes {
@@ -282,9 +254,7 @@ func TestOverwrittenWhileRead(t *testing.T) {
 // A file that is removed during a read is still read completely.
 func TestRemovedWhileRead(t *testing.T) {
 	f, path := openListed(t)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(path))
 	if b, err := io.ReadAll(f); err != nil || len(b) != 1000 {
 		t.Errorf("%d bytes, %v", len(b), err)
 	}
@@ -310,15 +280,11 @@ func openListed(t *testing.T) (f io.ReadCloser, path string) {
 func overwrite(t *testing.T, path, data string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := f.WriteString(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 }
 
 // TestMarks: a file has the mark of its size and ends, whatever its times are, and wherever it is.
@@ -368,9 +334,7 @@ func TestRenamed(t *testing.T) {
 	d.Put(t, "stage/day=1/part-0", []byte("x"))
 	d.Mkdir(t, "db/1")
 	d.Mkdir(t, "db/2")
-	if err := os.Rename(filepath.Join(string(d), "stage/day=1"), filepath.Join(string(d), "db/1/day=1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(filepath.Join(string(d), "stage/day=1"), filepath.Join(string(d), "db/1/day=1")))
 	d.link(t, "../../stage/part-0", "db/2/part-0")
 	for _, version := range []string{"1", "2"} {
 		c, err := d.Source(t).Contents(t.Context(), "db", version)

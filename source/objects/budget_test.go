@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // TestBudget opens more readers than there is memory for, and reads from all of
@@ -18,9 +19,7 @@ func TestBudget(t *testing.T) {
 	var readers []*reader
 	for range 12 {
 		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer f.Close()
 		readers = append(readers, f.(*reader))
 	}

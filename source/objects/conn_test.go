@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // Only a range that was asked for is longer than an answer that is parsed.
@@ -28,16 +30,12 @@ func TestLongAnswers(t *testing.T) {
 		limited     bool
 	}{{"/", "", true}, {"/part", "", true}, {"/", "Range", true}, {"/part", "Range", false}, {"/part", "X-Ms-Range", false}} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+test.path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if test.field != "" {
 			req.Header.Set(test.field, "bytes=0-")
 		}
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if n, err := io.CopyN(io.Discard, resp.Body, maxAnswer+1); (err != nil) != test.limited {
 			t.Errorf("%+v: %d bytes, %v", test, n, err)
 		}
@@ -70,13 +68,9 @@ func TestLongPause(t *testing.T) {
 	for ask, want := range map[string]string{"30": "10", "10": "10", "2": "2", "": "", "soon": "soon"} {
 		asked = ask
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if got := resp.Header.Get("Retry-After"); got != want {
 			t.Errorf("%q: %q, want %q", ask, got, want)
 		}

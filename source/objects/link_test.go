@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // TestLinks reads versions that are names for others.
@@ -64,13 +65,9 @@ func TestLinks(t *testing.T) {
 func content(t *testing.T, src source.Source, version string) string {
 	t.Helper()
 	f, err := src.Open(t.Context(), "db", version, source.File{Name: "part-00000"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	b, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(b)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 func TestExtent(t *testing.T) {
@@ -79,9 +80,7 @@ func TestWeakETags(t *testing.T) {
 			t.Fatal(c, err)
 		}
 		f, err := s.Open(t.Context(), "db", "1", c.Files[0], source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if got, err := io.ReadAll(f); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("listed weak %t: %d bytes, %v", listed, len(got), err)
 		}

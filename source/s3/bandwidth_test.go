@@ -16,6 +16,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/s3"
+	"sequins/test/expect"
 )
 
 // distant is a server that answers range requests after a delay, on the test's clock. It adds up the requested bytes.
@@ -136,9 +137,7 @@ func readAtOnce(t *testing.T, d *distant, l *rate.Limiter, readers int) time.Dur
 	o := options("http://server", "")
 	o.Dial, o.Timeout = d.dial, time.Hour
 	src, err := s3.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	start := time.Now()
 	file := source.File{Name: "file", Size: d.size, ModTime: time.Now(), Mark: `"tag"`}
 	var wg sync.WaitGroup

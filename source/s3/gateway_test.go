@@ -13,6 +13,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/s3"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/objectstest"
 	"sequins/test/sourcetest"
@@ -127,9 +128,7 @@ func TestControlCharacters(t *testing.T) {
 		t.Fatalf("files %+v, %v", files, err)
 	}
 	f, err := src.Open(t.Context(), "plain", "1", files[0], source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if b, err := io.ReadAll(f); err != nil || string(b) != "x" {
 		t.Errorf("read %q, %v", b, err)
 	}

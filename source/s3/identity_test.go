@@ -18,6 +18,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/s3"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 )
 
@@ -86,9 +87,7 @@ func TestPodCredentials(t *testing.T) {
 			s := newIssuer(t)
 			token := filepath.Join(t.TempDir(), "token")
 			rotate := func(text string) {
-				if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.WriteFile(token, []byte(text), 0o600))
 			}
 			rotate("first")
 			set(t, s, token)
@@ -98,23 +97,17 @@ func TestPodCredentials(t *testing.T) {
 			s.mu.Lock()
 			s.valid = time.Second // expired before the next request, by the margin of the SDK or by the clock
 			s.mu.Unlock()
-			if err := list(); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, list())
 			rotate("second")
 			s.mu.Lock()
 			s.valid = time.Hour
 			s.mu.Unlock()
 			deadline := time.Now().Add(20 * time.Second)
 			for len(s.tokens()) < 2 && time.Now().Before(deadline) {
-				if err := list(); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, list())
 			}
 			for range 3 {
-				if err := list(); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, list())
 			}
 			if got := strings.Join(s.tokens(), " "); got != "first second" {
 				t.Errorf("the tokens %q were shown, want each once", got)

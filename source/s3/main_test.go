@@ -8,6 +8,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/s3"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 )
 
@@ -30,9 +31,7 @@ func options(endpoint, prefix string) s3.Options {
 func open(t testing.TB, o s3.Options) source.Source {
 	t.Helper()
 	src, err := s3.New(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return src
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 )
 
@@ -19,9 +20,7 @@ func BenchmarkRead(b *testing.B) {
 	b.SetBytes(size)
 	for b.Loop() {
 		f, err := src.Open(b.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		if n, err := io.Copy(io.Discard, f); n != size || err != nil {
 			b.Fatal(n, err)
 		}
@@ -41,9 +40,7 @@ func BenchmarkLimited(b *testing.B) {
 	b.SetBytes(size)
 	for b.Loop() {
 		f, err := src.Open(b.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-		if err != nil {
-			b.Fatal(err)
-		}
+		expect.NoError(b, err)
 		if n, err := io.Copy(io.Discard, f); n != size || err != nil {
 			b.Fatal(n, err)
 		}

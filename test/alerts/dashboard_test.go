@@ -21,6 +21,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/table"
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -28,9 +29,7 @@ import (
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", "grafana", "sequins.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return text
 }
 
@@ -58,9 +57,7 @@ func TestDashboardSchema(t *testing.T) {
 			Datasource struct{ Type string }
 		}
 	}
-	if err := json.Unmarshal(readDashboard(t), &kinds); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(readDashboard(t), &kinds))
 	for _, p := range kinds.Panels {
 		if _, ok := known.ConfigForPanelcfgVariant(p.Type); p.Type != "row" && (!ok || p.Datasource.Type != "prometheus") {
 			t.Errorf("this test has no schema for a panel of type %s with queries of %s", p.Type, p.Datasource.Type)
@@ -81,9 +78,7 @@ func queries(t *testing.T) (all []query) {
 		}
 		Annotations struct{ List []struct{ Name, Expr string } }
 	}
-	if err := json.Unmarshal(readDashboard(t), &d); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(readDashboard(t), &d))
 	fill := strings.NewReplacer("$__rate_interval", "20s", "$instance", ".*", "$db", ".*")
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {

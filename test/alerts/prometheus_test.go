@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -45,20 +46,14 @@ func startPrometheus(t *testing.T) *prometheus {
 		t.Fatal(err)
 	}
 	log, err := os.Create(filepath.Join(p.dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	binary, err := filepath.Abs(filepath.Join(process.Root(), ".cache", "prometheus"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	cmd := exec.Command(binary, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+p.addr)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
 	// The thread that starts it is this test's for good: TestAlerts locks it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := errors.Join(cmd.Start(), log.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(cmd.Start(), log.Close()))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()         // it was killed
@@ -76,9 +71,7 @@ func startPrometheus(t *testing.T) *prometheus {
 func readRules(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", "prometheus", "alerts.yml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(text)
 }
 
@@ -109,9 +102,7 @@ func hurried(t *testing.T, rules string) string {
 func number(t *testing.T, s string) float64 {
 	t.Helper()
 	n, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return n
 }
 
@@ -119,9 +110,7 @@ func number(t *testing.T, s string) float64 {
 func (p *prometheus) get(t *testing.T, path string, data any) {
 	t.Helper()
 	r, err := http.Get("http://" + p.addr + "/api/v1/" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Body.Close()
 	answer := struct {
 		Status string

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
@@ -36,9 +37,7 @@ type scene struct {
 
 func newScene(t *testing.T, name string, p *prometheus, java *harness.Harness) *scene {
 	s := &scene{T: t, name: name, p: p, java: java, dir: t.TempDir()}
-	if err := os.Mkdir(s.source(), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(s.source(), 0o755))
 	return s
 }
 
@@ -141,9 +140,7 @@ func (s *scene) leads(name, words, found string, causes ...string) {
 func section(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(process.Root(), "docs", "RUNBOOK.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, after, _ := strings.Cut(string(text), "\n### "+name+"\n")
 	section, _, _ := strings.Cut(after, "\n### ")
 	return strings.Join(strings.Fields(section), " ")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -26,9 +27,7 @@ func TestCORS(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, f := range files { // by its age, a browser would keep a value for days
-		if err := os.Chtimes(f, time.Now(), time.Now().AddDate(0, 0, -100)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chtimes(f, time.Now(), time.Now().AddDate(0, 0, -100)))
 	}
 	var data atomic.Value // the attributes of the pages
 	pages := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -59,27 +60,19 @@ func script(t *testing.T, scenario, addr string, actions map[string]func()) {
 	shots := ""
 	if *screenshots {
 		shots = filepath.Join(process.Root(), ".cache", "screenshots")
-		if err := os.MkdirAll(shots, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(shots, 0o755))
 	}
 	cmd := exec.Command("node", "page.mjs", scenario, "http://"+addr, chromium, shots)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var said strings.Builder
 	cmd.Stderr = &said
 	runtime.LockOSThread() // Pdeathsig follows the thread that started the process
 	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	stuck := time.AfterFunc(2*process.Deadline, func() { cmd.Process.Kill() }) //nolint:errcheck // Wait says how it ended
 	defer stuck.Stop()
 	follow(t, out, in, actions)
@@ -121,7 +114,5 @@ func publish(t *testing.T, source, db, version string, partitions, keys int) {
 		})
 
 	}
-	if err := os.Rename(tmp, filepath.Join(source, db, version)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(tmp, filepath.Join(source, db, version)))
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -18,9 +19,7 @@ import (
 func newSource(t *testing.T) (source string, c process.Config) {
 	t.Helper()
 	source = filepath.Join(t.TempDir(), "source")
-	if err := os.Mkdir(source, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(source, 0o755))
 	return source, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: `refresh_period = "200ms"`}
 }
 
@@ -59,9 +58,7 @@ func TestHostile(t *testing.T) {
 	source, c := newSource(t)
 	publish(t, source, "words", "1", 4, 100)
 	dir := filepath.Join(source, "words", "2")
-	if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, `part-<img src=x onerror="document.title='owned'">`), []byte("SEQ\x06no"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, `part-<img src=x onerror="document.title='owned'">`), []byte("SEQ\x06no"), 0o644)))
 	c.Extra = "" // a refresh would try the second version again, and the page show that it loads
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
@@ -77,9 +74,7 @@ func TestShut(t *testing.T) {
 	publish(t, source, "users", "2026-01-30", 2, 100)
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	write := func(ops string) {
-		if err := os.WriteFile(tokens, []byte("web the-token-of-the-web *\nops "+ops+" words pages\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(tokens, []byte("web the-token-of-the-web *\nops "+ops+" words pages\n"), 0o600))
 	}
 	write("the-token-of-the-operators")
 	c.Sections = fmt.Sprintf("[auth]\ntokens_file = %q\n", tokens)
@@ -95,14 +90,10 @@ func TestRefusedReload(t *testing.T) {
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
 	conf, err := os.ReadFile(n.Conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	reload := func(prefix string) func() {
 		return func() {
-			if err := os.WriteFile(n.Conf, []byte(prefix+string(conf)), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(n.Conf, []byte(prefix+string(conf)), 0o644))
 			n.Signal(t, syscall.SIGHUP)
 		}
 	}

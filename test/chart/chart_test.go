@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -23,15 +24,11 @@ var update = flag.Bool("update", false, "write what is made from the chart anew"
 func compare(t *testing.T, path, want string) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(want), 0o644))
 		return
 	}
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if string(got) == want {
 		return
 	}
@@ -62,9 +59,7 @@ func matrix(t *testing.T) map[string]string {
 func template(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := Template("release", args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return out
 }
 
@@ -80,9 +75,7 @@ func withoutFiles(t *testing.T, rendered string) string {
 	t.Helper()
 	for name, indent := range map[string]string{"alerts.yml": "  ", "dashboard.json": "    "} {
 		text, err := os.ReadFile(filepath.Join(Dir(), "files", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		whole := indent + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", "\n"+indent), "\n"+indent+"\n", "\n\n")
 		rendered = strings.ReplaceAll(rendered, whole, indent+"# "+name)
 	}
@@ -93,31 +86,21 @@ func withoutFiles(t *testing.T, rendered string) string {
 // an object in a copy of the chart.
 func TestNotes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sequins")
-	if err := os.CopyFS(dir, os.DirFS(Dir())); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(dir, os.DirFS(Dir())))
 	err := os.Rename(filepath.Join(dir, "templates", "NOTES.txt"), filepath.Join(dir, "files", "NOTES.txt"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "templates", "notes.yaml"), []byte("notes: {{ tpl (.Files.Get \"files/NOTES.txt\") . | toJson }}\n"), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	helm, err := Helm()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var all strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(matrix(t))) {
 		for _, version := range []string{"1.34.0", "1.35.0"} {
 			out, err := run(helm, "template", "release", dir, "--namespace", "example", "--kube-version", version, "--values", matrix(t)[name], "--show-only", "templates/notes.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var doc struct{ Notes string }
-			if err := yaml.Unmarshal([]byte(out), &doc); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, yaml.Unmarshal([]byte(out), &doc))
 			fmt.Fprintf(&all, "==== %s, Kubernetes %s ====\n%s\n", name, version, doc.Notes)
 		}
 	}
@@ -127,9 +110,7 @@ func TestNotes(t *testing.T) {
 // TestLint has Helm look at the chart, with each set of values.
 func TestLint(t *testing.T) {
 	helm, err := Helm()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, values := range matrix(t) {
 		if out, err := run(helm, "lint", "--strict", Dir(), "--values", values); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, out)
@@ -141,9 +122,7 @@ func TestLint(t *testing.T) {
 func TestCopies(t *testing.T) {
 	for name, original := range map[string]string{"alerts.yml": "prometheus/alerts.yml", "dashboard.json": "grafana/sequins.json"} {
 		want, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", original))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		compare(t, filepath.Join(Dir(), "files", name), string(want))
 	}
 }
@@ -174,9 +153,7 @@ func TestManifests(t *testing.T) {
 	for name, m := range plain {
 		args := append([]string{"--namespace", "default", "--set", "source=s3://example-bucket/sequins"}, m.args...)
 		out, err := Template("sequins", args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		compare(t, filepath.Join(process.Root(), "packaging", "kubernetes", name), m.says+withoutHelm(out))
 	}
 }

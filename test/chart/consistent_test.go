@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -28,9 +29,7 @@ func TestConsistent(t *testing.T) {
 	all := map[string]string{}
 	for _, file := range renderings {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		all[filepath.Base(file)] = string(text)
 	}
 	for name, values := range matrix(t) {
@@ -39,13 +38,9 @@ func TestConsistent(t *testing.T) {
 	for name, text := range all {
 		t.Run(name, func(t *testing.T) {
 			objects, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			meta, set, err := objects.StatefulSet()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if len(set.Template.Spec.Containers) != 1 || len(set.Template.Spec.Volumes) == 0 {
 				t.Fatalf("%+v", set.Template.Spec)
 			}
@@ -73,9 +68,7 @@ type rendering struct {
 func (r *rendering) config(t *testing.T) config.Config {
 	t.Helper()
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
-	if err := os.WriteFile(conf, []byte(r.objects["ConfigMap/"+r.meta.Name].Data["sequins.conf"]), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte(r.objects["ConfigMap/"+r.meta.Name].Data["sequins.conf"]), 0o644))
 	cmd := exec.CommandContext(t.Context(), process.Binary(t), "check-config", conf)
 	name := r.meta.Name + "-0"
 	for _, e := range r.c.Env {
@@ -103,9 +96,7 @@ func (r *rendering) config(t *testing.T) config.Config {
 		}
 	}
 	c, _, err := config.Load(conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return c
 }
 
@@ -222,9 +213,7 @@ type service struct {
 
 func decode(t *testing.T, o Object, into any) {
 	t.Helper()
-	if err := json.Unmarshal(o.Spec, into); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(o.Spec, into))
 }
 
 // checkTimes checks that a pod serves until it gets no more requests, and is not killed before its last answer.
@@ -249,13 +238,9 @@ func (r *rendering) checkMemory(t *testing.T, c config.Config) {
 		env[e.Name] = e.Value
 	}
 	heap, err := config.ParseSize(env["GOMEMLIMIT"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	limit, err := config.ParseSize(strings.Replace(fmt.Sprint(r.c.Resources.Limits.Memory), "i", "iB", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	loads := config.Size(c.MaxParallelLoads) * c.LoadMemoryLimit()
 	if c.Load.MemoryLimit == 0 || heap+loads > limit-256<<20 || heap < 256<<20 {
 		t.Errorf("a heap of %s and %d loads of %s in a container of %s", heap, c.MaxParallelLoads, c.Load.MemoryLimit, limit)

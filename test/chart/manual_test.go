@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/manual"
 	"sequins/test/process"
 )
@@ -19,28 +20,20 @@ import (
 func TestManual(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(filepath.Join(process.Root(), "docs", "KUBERNETES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text := string(page)
 	values := valuesOf(t, text)
 	first := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(first, []byte(values[0]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(first, []byte(values[0]), 0o600))
 	rendered := render(t, "--values", first)
 	for _, v := range values[1:] {
 		file := filepath.Join(t.TempDir(), "values.yaml")
-		if err := os.WriteFile(file, []byte(v), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(v), 0o600))
 		rendered += render(t, "--values", first, "--values", file)
 	}
 
 	readme, err := os.ReadFile(filepath.Join(Dir(), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	helms, kubectls := 0, 0
 	for _, command := range manual.Commands(text + strings.ReplaceAll(string(readme), "\\\n", "")) {
 		switch words := strings.Fields(command); {

@@ -12,27 +12,23 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"sequins/test/expect"
 )
 
 // TestTableOfValues holds the table of README.md against values.yaml: each value is there, with its comment and its default.
 func TestTableOfValues(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(Dir(), "values.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, yaml.Unmarshal(text, &doc))
 	rows := tableOf(t, "", doc.Content[0])
 	if len(rows) < 50 {
 		t.Fatalf("%d values", len(rows))
 	}
 	path := filepath.Join(Dir(), "README.md")
 	readme, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	before, after, found := strings.Cut(string(readme), "\n| value | default | meaning |\n|---|---|---|\n")
 	if !found {
 		t.Fatalf("%s has no table of values", path)
@@ -77,15 +73,11 @@ func commented(node *yaml.Node) bool {
 func defaultOf(t *testing.T, value *yaml.Node) string {
 	t.Helper()
 	var v any
-	if err := value.Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, value.Decode(&v))
 	if v == nil || v == "" || value.Kind == yaml.MappingNode && commented(value) {
 		return ""
 	}
 	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return "`" + strings.Trim(string(text), `"`) + "`"
 }

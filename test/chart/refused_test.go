@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // Values that cannot work are refused, with a message that has the value and the reason.
@@ -120,9 +122,7 @@ func TestLimitsOfGo(t *testing.T) {
 func TestNamesAreStrings(t *testing.T) {
 	out, err := Template("on", "--namespace", "456", "--set", "source=s3://b/p,zookeeper.servers={zk:2181}",
 		"--set-string", "s3.existingSecret=123,s3.accessKeyIDKey=true,clusterSecret.existingSecret=1e3,persistence.storageClass=0x10")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, want := range []string{`instance: "on"`, `namespace: "456"`, `name: "123"`, `key: "true"`, `name: "1e3"`, `storageClassName: "0x10"`} {
 		if !strings.Contains(out, want+"\n") {
 			t.Errorf("there is no %s", want)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sequins/config"
+	"sequins/test/expect"
 )
 
 // set are the keys of sequins.conf that the chart sets itself, or has Secrets for. config refuses them.
@@ -31,13 +32,9 @@ var set = []string{
 func TestSchemaOfConfig(t *testing.T) {
 	path := filepath.Join(Dir(), "values.schema.json")
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var schema map[string]any
-	if err := json.Unmarshal(text, &schema); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(text, &schema))
 	refused := slices.Clone(set)
 	properties := schema["properties"].(map[string]any)
 	properties["config"] = table(reflect.TypeFor[config.Config](), "", &refused)
@@ -115,8 +112,6 @@ func indented(t *testing.T, v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, e.Encode(v))
 	return []byte(b.String())
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -30,13 +31,9 @@ func crds(t *testing.T) (files []string) {
 	t.Helper()
 	for module, names := range definitions {
 		out, err := run("go", "mod", "download", "-json", module)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		var at struct{ Dir string }
-		if err := json.Unmarshal([]byte(out), &at); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(out), &at))
 		for _, name := range names {
 			files = append(files, filepath.Join(at.Dir, name))
 		}
@@ -57,29 +54,21 @@ func TestValid(t *testing.T) {
 	dir := t.TempDir()
 	for name, values := range matrix(t) {
 		file := filepath.Join(dir, name+".yaml")
-		if err := os.WriteFile(file, []byte(template(t, "--values", values)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(template(t, "--values", values)), 0o644))
 		files = append(files, file)
 	}
 	for name := range plain {
 		files = append(files, filepath.Join(process.Root(), "packaging", "kubernetes", name))
 	}
 	manual, err := os.ReadFile(filepath.Join(process.Root(), "docs", "KUBERNETES.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i, block := range regexp.MustCompile("(?s)```yaml\n(apiVersion:.*?)```").FindAllSubmatch(manual, -1) {
 		file := filepath.Join(dir, fmt.Sprintf("manual-%d.yaml", i))
-		if err := os.WriteFile(file, block[1], 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, block[1], 0o644))
 		files = append(files, file)
 	}
 	out, err := validate(t, files...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const want = "kinds: Certificate ConfigMap Deployment NetworkPolicy PodDisruptionBudget PodMonitor PrometheusRule Service ServiceAccount ServiceMonitor StatefulSet\n"
 	if out != want {
 		t.Errorf("%swant %s", out, want)
@@ -102,9 +91,7 @@ func TestInvalid(t *testing.T) {
 			t.Fatalf("%s: there is no %s", name, change[0])
 		}
 		file := filepath.Join(dir, strings.ReplaceAll(name, " ", "-")+".yaml")
-		if err := os.WriteFile(file, []byte(strings.Replace(good, change[0], change[1], 1)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(strings.Replace(good, change[0], change[1], 1)), 0o644))
 		files = append(files, file)
 	}
 	_, err := validate(t, files...)

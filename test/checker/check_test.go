@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 const ms = time.Millisecond
@@ -241,22 +243,14 @@ func TestSave(t *testing.T) {
 		t.Errorf("time runs backwards: %+v", h.Events)
 	}
 	path := filepath.Join(t.TempDir(), "new", "history.jsonl.gz")
-	if err := h.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, h.Save(path))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b, err := io.ReadAll(z)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	if len(lines) != 4 {
 		t.Fatalf("%d lines", len(lines))
@@ -264,9 +258,7 @@ func TestSave(t *testing.T) {
 	var e Event
 	var r Read
 	for i, v := range []any{&Event{}, &e, &Read{}, &r} {
-		if err := json.Unmarshal([]byte(lines[i]), v); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(lines[i]), v))
 	}
 	if e != h.Events[1] || r.Err != h.Reads[1].Err || r.Start != h.Reads[1].Start {
 		t.Errorf("the last of each: %+v, %+v", e, r)

@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/once"
 	"sequins/test/ports"
@@ -34,9 +35,7 @@ type Azurite struct {
 func StartAzurite(t testing.TB) *Azurite {
 	t.Helper()
 	a, err := runAzurite(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(a.Kill)
 	return a
 }
@@ -48,9 +47,7 @@ var shared = sync.OnceValues(func() (*Azurite, error) { return runAzurite(contex
 func SharedAzurite(t testing.TB) *Azurite {
 	t.Helper()
 	a, err := shared()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return a
 }
 

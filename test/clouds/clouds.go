@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/ports"
 )
@@ -29,22 +30,14 @@ type GCS struct{ *gateway.Process }
 func StartGCS(t testing.TB) *GCS {
 	t.Helper()
 	binary, err := gateway.Build("github.com/fsouza/fake-gcs-server")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	addr, err := ports.Free()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p, err := gateway.RunProcess(addr, binary, "-scheme", "http", "-host", host, "-port", port, "-backend", "memory",
 		"-public-host", addr, "-log-level", "error", "-data", t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(p.Kill)
 	g := &GCS{p}
 	send(t, http.MethodPost, g.Endpoint()+"/storage/v1/b", []byte(`{"name": "`+Bucket+`"}`))
@@ -66,13 +59,9 @@ func (g *GCS) Remove(t testing.TB, key string) {
 func send(t testing.TB, method, target string, body []byte) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, target, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	text, err := io.ReadAll(resp.Body)
 	if cerr := resp.Body.Close(); err != nil || cerr != nil || resp.StatusCode >= 300 {
 		t.Fatalf("%s %s: %s: %.300s (%v, %v)", method, target, resp.Status, text, err, cerr)

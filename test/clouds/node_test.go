@@ -13,6 +13,7 @@ import (
 
 	"sequins/shard"
 	"sequins/test/clouds"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
@@ -111,18 +112,6 @@ func (k kind) publish(t testing.TB, db, version, dir string) {
 	k.put(t, prefix+"/_SUCCESS", nil)
 }
 
-// expect asks for every seventh key of a version, or for some 300.
-func expect(t testing.TB, n *process.Node, db, version, values string, records int) {
-	t.Helper()
-	for i := 0; i < records; i += max(7, records/300) {
-		target := fmt.Sprintf("/%s/key-%06d", db, i)
-		r := n.Get(t, target)
-		if want := fmt.Sprintf("%s/%d", values, i); r.Code != 200 || r.Version() != version || string(r.Body) != want {
-			t.Fatalf("GET %s: %d of %q: %.100q, want %q", target, r.Code, r.Version(), r.Body, want)
-		}
-	}
-}
-
 // run runs a command of the program in the directory and with variables of a node.
 func run(t testing.TB, n *process.Node, env []string, args ...string) (string, error) {
 	t.Helper()
@@ -137,13 +126,13 @@ func TestVersions(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
 		k.upload(t, "db", "1", 3, 2000)
 		n.WaitCurrent(t, "db", "1")
-		expect(t, n, "db", "1", "1", 2000)
+		n.ExpectKeys(t, "db", "1", "1", 2000)
 		k.upload(t, "db", "2", 5, 3000)
 		n.WaitCurrent(t, "db", "2")
-		expect(t, n, "db", "2", "2", 3000)
+		n.ExpectKeys(t, "db", "2", "2", 3000)
 		k.put(t, k.root+"/output/db/3/_SYMLINK", []byte("1\n"))
 		n.WaitCurrent(t, "db", "3")
-		expect(t, n, "db", "3", "1", 2000)
+		n.ExpectKeys(t, "db", "3", "1", 2000)
 		if out, err := run(t, n, k.env, "versions"); err != nil || !strings.Contains(out, "3") {
 			t.Errorf("versions: %v\n%s", err, out)
 		}
@@ -151,7 +140,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("pin: %v\n%s", err, out)
 		}
 		n.WaitCurrent(t, "db", "2")
-		expect(t, n, "db", "2", "2", 3000)
+		n.ExpectKeys(t, "db", "2", "2", 3000)
 		if out, err := run(t, n, k.env, "unpin", "db"); err != nil {
 			t.Errorf("unpin: %v\n%s", err, out)
 		}
@@ -171,10 +160,10 @@ func TestOutage(t *testing.T) {
 		n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 		p.Treat(t, `{"name": "cut", "type": "limit_data", "attributes": {"bytes": 0}}`)
 		n.WaitFor(t, "2 is in ERROR", func() bool { return n.Health(t)["db"]["2"].State == "ERROR" })
-		expect(t, n, "db", "1", "1", 1000)
+		n.ExpectKeys(t, "db", "1", "1", 1000)
 		p.Heal(t)
 		n.WaitCurrent(t, "db", "2")
-		expect(t, n, "db", "2", "2", 20_000)
+		n.ExpectKeys(t, "db", "2", "2", 20_000)
 	})
 }
 
@@ -191,7 +180,7 @@ func TestBuild(t *testing.T) {
 		}
 		gateway.PutTree(t, k.put, k.root+"/output/db/2", built)
 		n.WaitCurrent(t, "db", "2")
-		expect(t, n, "db", "2", "2", 2000)
+		n.ExpectKeys(t, "db", "2", "2", 2000)
 	})
 }
 
@@ -229,16 +218,14 @@ func TestSecretFile(t *testing.T) {
 	k := kind{put: a.Put, root: "secret"}
 	k.upload(t, "db", "1", 1, 10)
 	file := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(file, []byte(clouds.AccountKey+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(clouds.AccountKey+"\n"), 0o600))
 	c := process.Config{
 		Source: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/secret/output", Store: filepath.Join(t.TempDir(), "store"),
 		Sections: fmt.Sprintf("[azure]\nendpoint = %q\naccount_key_file = %q\n", a.Endpoint(), file),
 	}
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
-	expect(t, n, "db", "1", "1", 10)
+	n.ExpectKeys(t, "db", "1", "1", 10)
 	c.Sections = fmt.Sprintf("[azure]\nendpoint = %q\naccount_key = %q\n", a.Endpoint(), "aHVudGVyMg==")
 	c.Store = filepath.Join(t.TempDir(), "store")
 	n = process.Start(t, c)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -139,9 +140,7 @@ func (c *cluster) stores(t testing.TB) map[string]int64 {
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	return blocks
 }
@@ -187,9 +186,7 @@ func TestRememberedAddressReused(t *testing.T) {
 	held := roundRobin(c.names(), c.data.partitions, c.replication)[alone.name]
 
 	other.config.Source, other.config.Store = t.TempDir(), filepath.Join(t.TempDir(), "store")
-	if err := os.Mkdir(filepath.Join(other.config.Source, db), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(filepath.Join(other.config.Source, db), 0o755))
 	different := c.data
 	different.keys += 10
 	different.publish(t, other.config.Source, version)
@@ -204,9 +201,7 @@ func TestRememberedAddressReused(t *testing.T) {
 	for i := range c.data.keys {
 		key := c.data.key(i)
 		r, err := client.Get("/" + db + "/" + key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		value, there := c.data.value(key, version)
 		if !slices.Contains(held, c.data.partition(key)) {
 			if r.Code != 502 && r.Code != 504 {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/test/checker"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -118,9 +119,7 @@ func buildBroken(t testing.TB) string {
 	for _, c := range changes {
 		if changed[c.file] == "" {
 			b, err := os.ReadFile(filepath.Join(process.Root(), c.file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			changed[c.file] = string(b)
 		}
 		if n := strings.Count(changed[c.file], c.old); n != 1 {
@@ -131,22 +130,14 @@ func buildBroken(t testing.TB) string {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for file, text := range changed {
 		path := filepath.Join(dir, strings.ReplaceAll(file, "/", "-"))
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		overlay.Replace[filepath.Join(process.Root(), file)] = path
 	}
 	b, err := json.Marshal(overlay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), b, 0o644))
 	binary := filepath.Join(dir, "sequins")
-	if err := process.Build(binary, "-ldflags", "-s -w", "-overlay", filepath.Join(dir, "overlay.json")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, process.Build(binary, "-ldflags", "-s -w", "-overlay", filepath.Join(dir, "overlay.json")))
 	return binary
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -63,9 +64,7 @@ var clusters atomic.Int64
 func newCluster(t testing.TB, z *zookeeper, s settings) *cluster {
 	t.Helper()
 	c := &cluster{settings: s, zk: z, name: fmt.Sprintf("cluster%d", clusters.Add(1)), source: filepath.Join(t.TempDir(), "source")}
-	if err := os.MkdirAll(filepath.Join(c.source, db), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(c.source, db), 0o755))
 	for range s.members {
 		c.add(t)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/test/checker"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -212,9 +213,7 @@ func TestSourceReplacedInRollingRestart(t *testing.T) {
 			c.begin(t, versionName(1))
 			c.waitWhole(t, l, versionName(1))
 			next, err := replace(c.source, t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			load := c.balanced()
 			c.calm(t, load)
 			for i, m := range c.members {
@@ -229,9 +228,7 @@ func TestSourceReplacedInRollingRestart(t *testing.T) {
 					version := versionName(2)
 					c.publish(t, version)
 					if name == "a copy" {
-						if err := copyVersion(former, next, version); err != nil {
-							t.Fatal(err)
-						}
+						expect.NoError(t, copyVersion(former, next, version))
 					}
 					c.waitServed(t, version)
 					c.waitWhole(t, l, version)

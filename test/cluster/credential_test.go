@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -36,9 +37,7 @@ type impostor struct {
 func startImpostor(t *testing.T) *impostor {
 	t.Helper()
 	ln, err := net.Listen("tcp", net.JoinHostPort(clientIP, "0"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	i := &impostor{addr: ln.Addr().String()}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, err := httputil.DumpRequest(r, true)
@@ -83,9 +82,7 @@ func (i *impostor) publish(t *testing.T, l *look, c *cluster, version string) {
 func newGuarded(t *testing.T, z *zookeeper) (c *cluster, holder, router *member) {
 	t.Helper()
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(tokens, []byte("web "+clientToken+" "+db+"\nops "+pagesToken+" * pages\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(tokens, []byte("web "+clientToken+" "+db+"\nops "+pagesToken+" * pages\n"), 0o600))
 	c = newCluster(t, z, settings{
 		data: dataset{keys: 300, partitions: 4}, members: 1, replication: 1, extra: fmt.Sprintf("auth.tokens_file = %q\n", tokens),
 		sharding: []string{fmt.Sprintf("secret = %q", clusterSecret)},
@@ -148,9 +145,7 @@ func ask(t *testing.T, m *member, target, header string) *process.Response {
 	client := m.node.Client()
 	defer client.Close()
 	r, err := client.Do("GET", target, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r
 }
 
@@ -169,18 +164,14 @@ func TestRetiredVersionsGo(t *testing.T) {
 	target := "/" + db + "/" + c.data.ofEach(first)[0]
 	current := func() string {
 		r, err := client.Get(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return r.Version()
 	}
 	m.node.WaitFor(t, "the second version is served", func() bool { return current() == second })
 	kept := 0
 	m.node.WaitFor(t, "the first version is gone, though it is asked for", func() bool {
 		r, err := client.Get(target + "?proxy=" + first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if r.Code == 200 && r.Version() == first {
 			kept++
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -113,9 +114,7 @@ func (d dataset) publish(t testing.TB, source, version string) {
 			}
 		})
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(dir, version))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(dir, version))))
 }
 
 // roundRobin is the assignment of Stripe's sequins, written down once more: the list of

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/test/balance"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -135,9 +136,7 @@ func TestColdStartWithoutSource(t *testing.T) {
 				m.config.Extra = strings.Replace(m.config.Extra, "300ms", period, 1)
 			}
 			away := c.source + ".away"
-			if err := os.Rename(c.source, away); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Rename(c.source, away))
 			load := c.balanced()
 			startTogether(t, c.members[:2])
 			c.calm(t, load)
@@ -149,9 +148,7 @@ func TestColdStartWithoutSource(t *testing.T) {
 			c.expectAnswers(t, load.Stop(), func(r balance.Request) bool { return r.Node < 0 && r.Sent < served })
 
 			c.data.publish(t, away, versionName(2)) // before a node lists the source, which some never do again
-			if err := os.Rename(away, c.source); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Rename(away, c.source))
 			c.waitServed(t, versionName(2)) // also without refreshes: what has failed is tried again
 			c.checkEach(t, c.members, versionName(2))
 		})

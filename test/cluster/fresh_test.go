@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -45,9 +46,7 @@ func TestMembersBehindHeld(tt *testing.T) {
 	}
 	empty := func(m *member) {
 		m.kill()
-		if err := os.RemoveAll(m.config.Store); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.RemoveAll(m.config.Store))
 	}
 	empty(c.members[1])
 	c.members[1].start(t)
@@ -78,9 +77,7 @@ func TestJoinBehindHeld(tt *testing.T) {
 			}
 			m := c.members[1]
 			m.kill()
-			if err := os.RemoveAll(m.config.Store); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.RemoveAll(m.config.Store))
 			began := time.Now()
 			m.start(t)
 			m.node.WaitCurrent(t, db, versionName(1))

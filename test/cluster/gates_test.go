@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -148,9 +149,7 @@ func sizeOf(t testing.TB, dir string) (size int) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return size
 }
 
@@ -219,16 +218,12 @@ func (c *cluster) configure(t testing.TB, sections string) {
 	c.settings.sections = sections
 	for _, m := range c.live() {
 		conf, err := os.ReadFile(m.node.Conf)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		text, found := strings.CutSuffix(strings.TrimSpace(string(conf)), strings.TrimSpace(old))
 		if !found {
 			t.Fatalf("the configuration does not end with %q: %s", old, conf)
 		}
-		if err := os.WriteFile(m.node.Conf, []byte(text+"\n"+sections), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(m.node.Conf, []byte(text+"\n"+sections), 0o644))
 		m.node.Signal(t, syscall.SIGHUP)
 	}
 }
@@ -247,9 +242,7 @@ func TestGateSwitchedOnAfterALoss(t *testing.T) {
 			c.begin(t, versionName(1))
 			lost := c.members[3]
 			lost.kill()
-			if err := os.RemoveAll(lost.config.Store); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.RemoveAll(lost.config.Store))
 			c.configure(t, "[gate]\nmax_shrink = 0.5\nmax_missing = 0.5\nmin_records = 100\n")
 			c.publish(t, versionName(2))
 			c.waitServed(t, versionName(2))

@@ -89,9 +89,7 @@ func (c *cluster) holdersNow(t testing.TB, version string) [][]string {
 func (c *cluster) testDirect(t *testing.T, version string) {
 	t.Helper()
 	cl, err := client.New(client.Options{Addrs: []string{c.members[0].addr()}, Timeout: process.Deadline, RefreshPeriod: time.Second, HedgeBudget: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer cl.Close()
 	readAll := func() {
 		for i := range c.data.keys {
@@ -166,9 +164,7 @@ func (c *cluster) startReaders(t testing.TB, timeout time.Duration, members []*m
 		addrs = append(addrs, m.addr())
 	}
 	cl, err := client.New(client.Options{Addrs: addrs, Timeout: timeout, RefreshPeriod: 2 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := &readers{c: c, cl: cl}
 	t.Cleanup(func() {
 		r.finish()
@@ -279,9 +275,7 @@ func (c *cluster) walkInPython(t testing.TB, options string, addrs ...string) (s
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return func() int {
 		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
 			t.Errorf("python: %v, %s", err, &stderr)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/test/checker"
+	"sequins/test/expect"
 )
 
 // pieceTime is the time in which a job that writes in place writes half a file: nodes list several
@@ -36,9 +37,7 @@ func TestInPlace(t *testing.T) {
 			first := versionName(1)
 			c.publish(t, first)
 			if !tt.marker {
-				if err := os.Remove(filepath.Join(c.source, db, first, "_SUCCESS")); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.Remove(filepath.Join(c.source, db, first, "_SUCCESS")))
 			}
 			c.startAll(t)
 			c.waitServed(t, first)
@@ -62,9 +61,7 @@ func TestInPlace(t *testing.T) {
 // _SUCCESS if required.
 func (d dataset) publishInPlace(t testing.TB, source, version string, marker bool) {
 	t.Helper()
-	if err := d.newJob(t, source, version, marker).run(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.newJob(t, source, version, marker).run())
 }
 
 // A job writes a version in place. If its directory is moved, it continues there.
@@ -80,13 +77,9 @@ func (d dataset) newJob(t testing.TB, source, version string, marker bool) job {
 	away := t.TempDir()
 	d.publish(t, away, version)
 	dir := filepath.Join(source, db, version)
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(dir, 0o755))
 	to, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return job{from: filepath.Join(away, db, version), to: to, partitions: d.partitions, marker: marker}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sequins/test/checker"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -33,9 +34,7 @@ func TestJoin(t *testing.T) {
 	slow.waitReady(t)
 	client := slow.node.Client()
 	defer client.Close()
-	if err := c.expectAll(client, slow, version, nil, 0, 1); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.expectAll(client, slow, version, nil, 0, 1))
 	if held := slow.holds(t, version); len(held) > 0 {
 		t.Errorf("it had loaded %v by then: this shows nothing", held)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/netns"
 	"sequins/test/process"
 )
@@ -50,9 +51,7 @@ func (h *host) lose(t testing.TB, ip string) {
 	if h.lost[ip]++; h.lost[ip] > 1 {
 		return
 	}
-	if err := run(h.prefixed("ip neigh replace " + ip + " lladdr " + nowhere + " dev eth0 nud permanent")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, run(h.prefixed("ip neigh replace "+ip+" lladdr "+nowhere+" dev eth0 nud permanent")))
 }
 
 func (h *host) find(t testing.TB, ip string) {
@@ -60,9 +59,7 @@ func (h *host) find(t testing.TB, ip string) {
 	if h.lost[ip]--; h.lost[ip] > 0 {
 		return
 	}
-	if err := run(h.prefixed("ip neigh del " + ip + " dev eth0")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, run(h.prefixed("ip neigh del "+ip+" dev eth0")))
 }
 
 // cut separates two hosts: what one sends to the other is lost.
@@ -82,9 +79,7 @@ func join(t testing.TB, a, b *host) {
 func (h *host) dialled(t testing.TB) int {
 	t.Helper()
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", h.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var names []string
 	for line := range strings.Lines(string(b)) {
 		words := strings.Fields(line)
@@ -94,9 +89,7 @@ func (h *host) dialled(t testing.TB) int {
 		for i, name := range names {
 			if name == "ActiveOpens" {
 				n, err := strconv.Atoi(words[i])
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				return n
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -80,9 +81,7 @@ func (c *cluster) slowest(t *testing.T, m *member, version string, keys []string
 	}
 	for _, key := range keys {
 		begin := time.Now()
-		if err := c.expect(client, m, key, version, nil); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.expect(client, m, key, version, nil))
 		longest = max(longest, time.Since(begin))
 	}
 	return longest
@@ -98,9 +97,7 @@ func (c *cluster) waitAsked(t *testing.T, asker, asked *member, keys []string) {
 		n := 0
 		for _, key := range keys {
 			r, err := client.Get("/" + db + "/" + key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if r.Header.Get("X-Sequins-Proxied-To") == asked.addr() {
 				n++
 			}

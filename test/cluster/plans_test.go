@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // writer returns a function that puts files of a version into the source, one after the other.
@@ -24,9 +26,7 @@ func (c *cluster) writer(t testing.TB, version string) func(files ...string) {
 			temp := filepath.Join(dir, "."+name)
 			err = errors.Join(err, rerr, os.WriteFile(temp, data, 0o644), os.Rename(temp, filepath.Join(dir, name)))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 }
 
@@ -70,9 +70,7 @@ func TestPlansThatDiffer(t *testing.T) {
 	late.config.Extra = "refresh_period = \"0s\"\nsettle = \"500ms\"\n" // it looks when it is told to
 	first, second := versionName(1), versionName(2)
 	c.publish(t, first)
-	if err := os.Remove(filepath.Join(c.source, db, first, "_SUCCESS")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(filepath.Join(c.source, db, first, "_SUCCESS")))
 	c.startAll(t)
 	c.waitServed(t, first)
 
@@ -117,9 +115,7 @@ func TestReplacedByEqualSizes(t *testing.T) {
 	rewrite("other/", version+"/")
 	lost := c.members[2]
 	lost.kill()
-	if err := os.RemoveAll(lost.config.Store); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(lost.config.Store))
 	lost.start(t)
 	for _, m := range c.members[:2] {
 		m.node.WaitLog(t, "instead_of="+version)

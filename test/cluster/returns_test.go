@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -34,9 +35,7 @@ func TestReturnsAfterGoodThenTwoBad(t *testing.T) {
 				c.waitHeld(t, bad)
 			}
 			if wiped {
-				if err := os.RemoveAll(away.config.Store); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, os.RemoveAll(away.config.Store))
 			}
 			clients := c.watchVersions(t)
 			clients.watchStart(c, away)
@@ -119,9 +118,7 @@ func TestReturnsWithoutItsDisk(tt *testing.T) {
 	second.rewrite(t, c.source, version)
 	c.refresh(t)
 	c.waitContent(t, c.live(), second, version)
-	if err := os.RemoveAll(away.config.Store); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(away.config.Store))
 	clients := c.watchContents(t, func(string) []dataset { return []dataset{second} })
 	clients.watchStart(c, away)
 	away.start(t)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // with returns the cluster with other data: what its members answer is compared with that.
@@ -31,9 +33,7 @@ func (d dataset) rewrite(t testing.TB, source, version string) {
 	t.Helper()
 	away := t.TempDir()
 	d.publish(t, away, version)
-	if err := replaceFiles(filepath.Join(away, db, version), filepath.Join(source, db, version)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, replaceFiles(filepath.Join(away, db, version), filepath.Join(source, db, version)))
 }
 
 // replaceFiles replaces files by those of the same names in another directory, the marker last.

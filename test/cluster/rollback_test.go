@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -78,9 +79,7 @@ func TestRollbackBehindDamage(t *testing.T) {
 		long += "x"
 	}
 	sequencefiles.WriteFile(t, filepath.Join(dir, "part-r-00002"), sequencefiles.WriterOptions{}, func(add func(key, value string)) { add(long, "") })
-	if err := os.Rename(dir, filepath.Join(c.source, db, damaged)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(dir, filepath.Join(c.source, db, damaged)))
 	clients := c.watchVersions(t)
 	c.members[0].node.WaitFor(t, "two nodes have failed to load it", func() bool {
 		return len(slices.DeleteFunc(slices.Clone(c.members), func(m *member) bool { return m.node.Health(t)[db][damaged].State != "ERROR" })) == 2

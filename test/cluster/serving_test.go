@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -200,9 +201,7 @@ func testRouter(t *testing.T, c *cluster, version string) {
 	client := router.node.Client()
 	defer client.Close()
 	holders := c.holders(roundRobin(c.names()[:5], c.data.partitions, c.replication))
-	if err := c.expectAll(client, router, version, holders, 0, 1+c.data.keys/5000); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.expectAll(client, router, version, holders, 0, 1+c.data.keys/5000))
 	if p := router.holds(t, version); len(p) > 0 {
 		t.Errorf("the router holds %v", p)
 	}
@@ -223,9 +222,7 @@ func TestManyDatabases(t *testing.T) {
 	names := []string{db}
 	for i := range 7 {
 		names = append(names, fmt.Sprint(db, i))
-		if err := os.CopyFS(filepath.Join(c.source, names[i+1]), os.DirFS(filepath.Join(c.source, db))); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.CopyFS(filepath.Join(c.source, names[i+1]), os.DirFS(filepath.Join(c.source, db))))
 	}
 	c.startAll(t)
 	for _, m := range c.members {

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -74,12 +75,8 @@ func TestSettingsDiffer(t *testing.T) {
 		}
 	}
 	conf, err := os.ReadFile(odd.node.Conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(odd.node.Conf, []byte(strings.Replace(string(conf), "keep_versions = 2\n", "", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(odd.node.Conf, []byte(strings.Replace(string(conf), "keep_versions = 2\n", "", 1)), 0o644))
 	odd.node.Signal(t, syscall.SIGHUP)
 	for _, m := range c.members {
 		m.node.WaitFor(t, m.name+" sees one difference, which needs a restart", func() bool { return slices.Equal(m.differences(t), want[1:]) })

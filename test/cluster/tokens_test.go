@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -22,9 +23,7 @@ func TestTokens(t *testing.T) {
 		ops   = "Authorization: Bearer the-token-of-the-operators\r\n"
 	)
 	file := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(file, []byte("web the-token-of-the-web db\nother the-token-of-the-others others\nops the-token-of-the-operators db pages\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte("web the-token-of-the-web db\nother the-token-of-the-others others\nops the-token-of-the-operators db pages\n"), 0o600))
 	z := sharedZookeeper(t)
 	c := newCluster(t, z, settings{
 		data: dataset{keys: 1000, partitions: 8}, members: 2, replication: 1, extra: "auth.tokens_file = \"" + file + "\"\n",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sequins/observe/status"
+	"sequins/test/expect"
 )
 
 // TestTraffic asks each of three members at its own pace: each shows the traffic of all.
@@ -45,9 +46,7 @@ func TestTraffic(t *testing.T) {
 		var st status.Status
 		m.node.WaitFor(t, m.name+" shows the traffic", func() bool {
 			r := m.node.Get(t, "/")
-			if err := json.Unmarshal(r.Body, &st); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal(r.Body, &st))
 			own, all := st.DBs[db].Traffic, st.DBs[db].ClusterTraffic
 			return near(own.Requests, float64(paces[i])) && near(all.Requests, 120) && near(all.Misses, 60) && all.P99 >= own.P99 && own.P50 > 0
 		})

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // number is a metric as a number, 0 if nothing was counted yet.
@@ -20,9 +22,7 @@ func (m *member) number(t testing.TB, name string) float64 {
 	for line := range strings.Lines(m.node.Metrics(t)) {
 		if value, ok := strings.CutPrefix(line, name+" "); ok {
 			v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			return v
 		}
 	}
@@ -90,9 +90,7 @@ func TestReadOnce(t *testing.T) {
 // leaveSource moves the source away.
 func (c *cluster) leaveSource(t *testing.T) {
 	t.Helper()
-	if err := os.Rename(c.source, c.source+".away"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(c.source, c.source+".away"))
 }
 
 // TestFillWithoutSource adds a node with an empty store while the source is gone: it gets its share from the others, and keeps it when the
@@ -110,9 +108,7 @@ func TestFillWithoutSource(t *testing.T) {
 	m.node.WaitCurrent(t, db, v)
 	m.waitHeld(t, v, roundRobin(c.names(), c.data.partitions, c.replication)[m.name])
 	m.waitReady(t)
-	if err := os.Rename(c.source+".away", c.source); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(c.source+".away", c.source))
 	c.publish(t, versionName(2))
 	c.waitServed(t, versionName(2))
 	m.node.WaitFor(t, "it reads the source again", func() bool { return m.number(t, fmt.Sprintf("sequins_load_bytes_total{db=%q}", db)) > 0 })
@@ -179,9 +175,7 @@ func TestUnchangedInCluster(t *testing.T) {
 	}
 	next, temp, fresh := filepath.Join(c.source, db, versionName(2)), filepath.Join(c.source, db, "_temp"), t.TempDir()
 	data.publish(t, fresh, versionName(2))
-	if err := os.CopyFS(temp, os.DirFS(filepath.Join(c.source, db, versionName(1)))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(temp, os.DirFS(filepath.Join(c.source, db, versionName(1)))))
 	changed, err := os.ReadFile(filepath.Join(fresh, db, versionName(2), "part-r-00007"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(temp, "part-r-00007"), changed, 0o644)
@@ -189,9 +183,7 @@ func TestUnchangedInCluster(t *testing.T) {
 	if err == nil {
 		err = os.Rename(temp, next)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c.waitServed(t, versionName(2))
 	c.waitWhole(t, z.look(t), versionName(2))
 	if n := c.total(t, "sequins_load_unchanged_partitions_total"); n != 3*19 {

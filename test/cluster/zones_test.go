@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sequins/client"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -35,9 +36,7 @@ func TestZones(t *testing.T) {
 	router.node.WaitCurrent(t, db, versionName(1))
 	c.waitWhole(t, z.look(t), versionName(1))
 	cl, err := client.New(client.Options{Addrs: []string{router.addr(), c.members[2].addr()}, Zone: "a", Timeout: process.Deadline, RefreshPeriod: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer cl.Close()
 	s := &staying{T: t, c: c, cl: cl, router: router}
 	s.wait("reads stay")
@@ -131,9 +130,7 @@ func (c *cluster) sum(t testing.TB, samples *regexp.Regexp) (sum float64) {
 	for _, m := range c.live() {
 		for _, found := range samples.FindAllStringSubmatch(m.node.Metrics(t), -1) {
 			n, err := strconv.ParseFloat(found[1], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			sum += n
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -130,9 +131,7 @@ func (silent) Printf(string, ...any) {}
 func (z *zookeeper) look(t testing.TB) *look {
 	t.Helper()
 	conn, _, err := zk.Connect(z.servers, 5*time.Second, zk.WithLogger(silent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(conn.Close)
 	return &look{conn}
 }
@@ -190,9 +189,7 @@ func newLink(t testing.TB, z *zookeeper) *link {
 	l := &link{}
 	for _, s := range z.servers {
 		p := toxiproxy.NewProxy(server, s, zookeeperIP+":0", s)
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, p.Start())
 		t.Cleanup(p.Stop)
 		l.proxies = append(l.proxies, p)
 	}
@@ -250,9 +247,7 @@ func TestLink(t *testing.T) {
 	z := startZookeeper(t, 3)
 	l := newLink(t, z)
 	conn, _, err := zk.Connect(l.addresses(), time.Second, zk.WithLogger(silent{}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer conn.Close()
 	connected := func() bool { return conn.State() == zk.StateHasSession }
 	works := func() {

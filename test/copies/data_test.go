@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -64,9 +65,7 @@ func (v version) write(t testing.TB, dir string) string {
 	if v.built {
 		return v.build(t, dir)
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	years := time.Date(2019, 3, 4, 5, 6, 0, 0, time.UTC)
 	for p := range v.parts {
 		path := filepath.Join(dir, partName(p))
@@ -75,9 +74,7 @@ func (v version) write(t testing.TB, dir string) string {
 	}
 	if v.marker || v.lists {
 		path := filepath.Join(dir, source.SuccessFile)
-		if err := os.WriteFile(path, v.success(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, v.success(), 0o644))
 		setTime(t, path, years.Add(time.Minute))
 	}
 	return dir
@@ -113,9 +110,7 @@ func partName(p int) string { return fmt.Sprintf("part-%05d", p) }
 
 func setTime(t testing.TB, path string, at time.Time) {
 	t.Helper()
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Chtimes(path, at, at))
 }
 
 // writePart writes the records that are read, and as much noise as makes up the size.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -41,9 +42,7 @@ func (h hadoop) put(t testing.TB, from, to string) {
 func (h hadoop) tool(t testing.TB, class string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd, err := harness.Tool(t.Context(), h.conf, class, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return cmd
 }
 

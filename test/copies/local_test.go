@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -97,9 +98,7 @@ func (d *disk) sameTick(first, second string) {
 func changed(t testing.TB, path string) syscall.Timespec {
 	t.Helper()
 	var info syscall.Stat_t
-	if err := syscall.Stat(path, &info); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, syscall.Stat(path, &info))
 	return info.Ctim
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/process"
 	"sequins/test/venv"
@@ -62,9 +63,7 @@ func (b *bucket) aws(t testing.TB, lines, from string) {
 	for _, line := range filepath.SplitList(lines) {
 		text += "  " + line + "\n"
 	}
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
 	python := venv.Python(t, "requirements.txt")
 	cmd := tool(t, filepath.Join(filepath.Dir(python), "aws"), "--endpoint-url", b.Endpoint(), "s3", "cp", "--recursive", "--only-show-errors", from, "s3://"+gateway.Bucket+"/"+prefix+"2")
 	cmd.Env = append(os.Environ(), "AWS_CONFIG_FILE="+conf, "AWS_SHARED_CREDENTIALS_FILE="+conf, "AWS_EC2_METADATA_DISABLED=true",
@@ -142,9 +141,7 @@ func TestOldObjects(t *testing.T) {
 	b := startServer(t)
 	v := version{generation: 1, parts: 4, size: 1000}
 	dir := v.write(t, filepath.Join(t.TempDir(), "1"))
-	if err := os.WriteFile(filepath.Join(dir, left), []byte("SEQ"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, left), []byte("SEQ"), 0o644))
 	b.PutTree(t, prefix+"1", dir)
 	years := time.Date(2019, 3, 4, 5, 6, 7, 0, time.UTC)
 	err := filepath.WalkDir(filepath.Join(b.disk, gateway.Bucket), func(path string, d fs.DirEntry, err error) error {
@@ -153,9 +150,7 @@ func TestOldObjects(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c := b.configure(t)
 	c.Extra = "settle = \"10m\"\nrequire_success_file = \"auto\""
 	node := process.Start(t, c)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 	"sequins/test/venv"
@@ -25,9 +26,7 @@ func TestMain(m *testing.M) {
 // Every file is read as its judges read it, is an error for them too, or is named in the table of known differences.
 func TestCorpus(t *testing.T) {
 	java, err := harness.Java(t.Context(), "Judge.java")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	python := venv.Python(t, filepath.Join("..", "writers", "requirements.txt"))
 	cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", "corpus.py", process.Binary(t), "'"+strings.Join(java.Args, "' '")+"'", *folder)
 	var stderr bytes.Buffer

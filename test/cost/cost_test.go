@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -74,9 +75,7 @@ func build(t *testing.T, dir string) map[string]float64 {
 	if err == nil {
 		err = json.Unmarshal(data, &actions)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	costs := make(map[string]float64)
 	for _, a := range actions {
 		name := groups[a.Package]
@@ -125,17 +124,13 @@ func write(t *testing.T, costs map[string]float64) {
 			fmt.Fprintf(&b, "%.1f\t%s\n", costs[name], name)
 		}
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
 }
 
 func read(t *testing.T) map[string]float64 {
 	t.Helper()
 	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	costs := make(map[string]float64)
 	for line := range strings.Lines(string(data)) {
 		seconds, name, _ := strings.Cut(strings.TrimSpace(line), "\t")

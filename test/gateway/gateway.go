@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"sequins/test/expect"
 	"sequins/test/ports"
 )
 
@@ -35,9 +36,7 @@ type Gateway struct {
 func Start(t testing.TB) *Gateway {
 	t.Helper()
 	g, err := Run(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(g.Kill)
 	return g
 }
@@ -111,14 +110,10 @@ func (g *Gateway) PutTree(t testing.TB, prefix, dir string) {
 func PutTree(t testing.TB, put func(t testing.TB, key string, data []byte), prefix, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, e := range entries {
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		put(t, prefix+"/"+e.Name(), b)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sequins/test/expect"
 )
 
 // startTime bounds the time until the first answer, on a busy machine.
@@ -88,18 +90,14 @@ func (p *Process) Kill() {
 func (p *Process) CPU(t testing.TB) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// proc(5): utime and stime are fields 14 and 15, in hundredths of a second; field 2, a name in parentheses, may
 	// contain spaces.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	var ticks int64
 	for _, f := range fields[11:13] {
 		n, err := strconv.ParseInt(f, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		ticks += n
 	}
 	return time.Duration(ticks) * (time.Second / 100)

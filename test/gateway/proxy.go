@@ -7,6 +7,8 @@ import (
 	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+
+	"sequins/test/expect"
 )
 
 // Proxy is a proxy between a server and its clients that can disturb connections.
@@ -21,9 +23,7 @@ func NewProxy(t testing.TB, upstream string) *Proxy {
 	zerolog.SetGlobalLevel(zerolog.Disabled) // toxiproxy partly uses the global logger
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), zerolog.Nop())
 	p := &Proxy{proxy: toxiproxy.NewProxy(server, t.Name(), "127.0.0.1:0", upstream)}
-	if err := p.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.proxy.Start())
 	t.Cleanup(p.proxy.Stop)
 	p.Addr = p.proxy.Listen
 	return p
@@ -53,7 +53,5 @@ func (p *Proxy) Cut() { p.proxy.Stop() }
 // Mend accepts connections again.
 func (p *Proxy) Mend(t testing.TB) {
 	t.Helper()
-	if err := p.proxy.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.proxy.Start())
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -83,9 +84,7 @@ func Fixtures(t testing.TB) []Fixture {
 	t.Helper()
 	dir := FixturesDir(t)
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var all []Fixture
 	for _, e := range entries {
 		if e.IsDir() && !strings.HasPrefix(e.Name(), "_") {
@@ -123,9 +122,7 @@ func open(t testing.TB, dir, name string) Fixture {
 	t.Helper()
 	base := filepath.Join(dir, "_expected", name)
 	raw, err := os.ReadFile(base + ".meta.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	f := Fixture{Name: name, expected: base + ".jsonl"}
 	if err := json.Unmarshal(raw, &f.Meta); err != nil {
 		t.Fatalf("harness: %s.meta.json: %v", base, err)
@@ -143,9 +140,7 @@ func (f Fixture) Records(t testing.TB) iter.Seq[Record] {
 	return func(yield func(Record) bool) {
 		t.Helper()
 		file, err := os.Open(f.expected)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer func() { _ = file.Close() }()
 		var r io.Reader = bufio.NewReader(file)
 		if strings.HasSuffix(f.expected, ".gz") {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 const (
@@ -39,9 +41,7 @@ type Harness struct {
 func Start(t testing.TB) *Harness {
 	t.Helper()
 	h, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"sequins/test/expect"
 )
 
 // shared is a program for tests that leave nothing behind in it.
@@ -27,9 +29,7 @@ func running(t *testing.T) *Harness {
 	defer shared.Unlock()
 	if shared.Harness == nil {
 		root, err := os.MkdirTemp("", "sequins-harness-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if shared.Harness, err = Open(root); err != nil {
 			t.Fatal(errors.Join(err, os.RemoveAll(root)))
 		}
@@ -73,12 +73,8 @@ func TestDoAndTry(t *testing.T) {
 
 func TestProgramThatDies(t *testing.T) {
 	h, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := h.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, h.cmd.Process.Kill())
 	for range 2 {
 		if _, err := h.Try("codecs"); err == nil {
 			t.Fatal("a dead program answers")

@@ -17,6 +17,7 @@ import (
 	"sequins/input/sequencefile"
 	"sequins/input/sparkey"
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 	"sequins/test/sparkeylog"
 )
@@ -56,14 +57,10 @@ func TestJobsAreRead(t *testing.T) {
 func readPart(t *testing.T, path string, partition, partitions int, seen []bool) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	r, err := sequencefile.NewReader(f, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	for r.Scan() {
 		var i int
@@ -131,9 +128,7 @@ func TestSparkeyReadsOurLogs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(dir, name+".spl")
 			f, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer f.Close()
 			sum := writeLog(t, f, o)
 			sum.check(t, h.Do(t, "read file="+path))
@@ -145,25 +140,17 @@ func TestSparkeyReadsOurLogs(t *testing.T) {
 func writeLog(t *testing.T, f *os.File, o sparkeylog.WriterOptions) *sum {
 	t.Helper()
 	w, err := sparkeylog.NewWriter(f, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	sum := newSum()
 	for key, value := range someRecords() {
-		if err := w.Put(key, value); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Put(key, value))
 		sum.add(key, value, false)
 		if half := key[:len(key)/2]; len(key)%5 == 4 {
-			if err := w.Delete(half); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Delete(half))
 			sum.add(half, nil, true)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return sum
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 var update = flag.Bool("update", false, "write all of testdata/fixtures anew")
@@ -30,15 +32,11 @@ func TestFixturesAreWrittenAgain(t *testing.T) {
 	n := 0
 	for _, pattern := range []string{"_expected/*", "_vectors/*"} {
 		files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(pattern)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, f := range files {
 			n++
 			rel, err := filepath.Rel(dir, f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			sameFile(t, f, filepath.Join(committed, rel))
 		}
 	}
@@ -50,13 +48,9 @@ func TestFixturesAreWrittenAgain(t *testing.T) {
 func sameFile(t *testing.T, got, want string) {
 	t.Helper()
 	a, err := os.ReadFile(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b, err := os.ReadFile(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !bytes.Equal(a, b) {
 		t.Errorf("%s is not what is written today: run go test -tags integration ./test/harness -run AreWrittenAgain -update", want)
 	}

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 )
 
 // The partitions of many keys are those that classes of Java, Hadoop and Cascading have computed.
 func TestPartitionersAgreeWithJava(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(FixturesDir(t), "_vectors", "partitioners.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var v struct {
 		Partitions []int // numbers of partitions
 		Keys       []struct {

@@ -17,6 +17,7 @@ import (
 	"sequins/load"
 	"sequins/source/hdfs"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/speed"
 )
@@ -88,9 +89,7 @@ func testOnlyWhatIsNeeded(t *testing.T, c *cluster) {
 		}
 	})
 	local, err := store.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer local.Close()
 	var progress load.Progress
 	loader := load.New(src, &progress, load.Options{})
@@ -99,9 +98,7 @@ func testOnlyWhatIsNeeded(t *testing.T, c *cluster) {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	sent.Store(0)
-	if err := speed.Load(t.Context(), loader, local, plan, []int{1, 4}); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, speed.Load(t.Context(), loader, local, plan, []int{1, 4}))
 	var own int64
 	for _, f := range plan.Files {
 		if strings.HasSuffix(f.Name, "00001") || strings.HasSuffix(f.Name, "00004") {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -29,9 +30,7 @@ func testBuild(t *testing.T, c *cluster) {
 	defer client.Close()
 	for i := range records {
 		answer, err := client.Get(fmt.Sprintf("/db/key-%09d", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if want := fmt.Sprint("first-", i, "-"); answer.Code != 200 || !strings.HasPrefix(string(answer.Body), want) {
 			t.Fatalf("key %d: %d: %.60q, want %q", i, answer.Code, answer.Body, want)
 		}

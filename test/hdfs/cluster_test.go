@@ -18,6 +18,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/hdfs"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -60,9 +61,7 @@ func start(t testing.TB, options string) *cluster {
 	}
 	var err error
 	c.writer, err = lib.NewClient(lib.ClientOptions{Addresses: addresses, User: superuser})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { c.writer.Close() })
 	return c
 }
@@ -87,9 +86,7 @@ func (c *cluster) open(t testing.TB, root string, change func(*hdfs.Options)) *h
 		change(&o)
 	}
 	s, err := hdfs.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
@@ -98,13 +95,9 @@ func (c *cluster) write(t testing.TB, name string, data []byte) {
 	if err := c.writer.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	if err := c.writer.MkdirAll(path.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.writer.MkdirAll(path.Dir(name), 0o755))
 	f, err := c.writer.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for len(data) > 0 { // in one go, the library writes packets that the datanode finds too long
 		n := min(len(data), 1<<16)
 		if _, err := f.Write(data[:n]); err != nil {
@@ -115,9 +108,7 @@ func (c *cluster) write(t testing.TB, name string, data []byte) {
 	for err = f.Close(); lib.IsErrReplicating(err); err = f.Close() { // until enough datanodes have said that they have it
 		time.Sleep(time.Millisecond)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 }
 
 // random returns n bytes that are the same for the same seed.
@@ -150,17 +141,13 @@ func (d dir) Put(t *testing.T, name string, data []byte) {
 
 func (d dir) Mkdir(t *testing.T, name string) bool {
 	t.Helper()
-	if err := d.writer.MkdirAll(path.Join(d.root, name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.writer.MkdirAll(path.Join(d.root, name), 0o755))
 	return true
 }
 
 func (d dir) Remove(t *testing.T, name string) {
 	t.Helper()
-	if err := d.writer.Remove(path.Join(d.root, name)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.writer.Remove(path.Join(d.root, name)))
 }
 
 // says fails unless an error is there and its text holds every part.

@@ -13,6 +13,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/hdfs"
+	"sequins/test/expect"
 )
 
 // What toxiproxy does to a connection: https://github.com/Shopify/toxiproxy#toxics.
@@ -99,9 +100,7 @@ func testOneDatanodeAway(t *testing.T, c *cluster) {
 	read := func() {
 		t.Helper()
 		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer f.Close()
 		if b, err := io.ReadAll(f); err != nil || !bytes.Equal(b, data) {
 			t.Errorf("%d bytes, %v", len(b), err)
@@ -177,9 +176,7 @@ func testCancelWhileSilent(t *testing.T, c *cluster) {
 	s := d.open(t, d.root, func(o *hdfs.Options) { o.Dial, o.Timeout, o.RetryFor = p.Dial, time.Hour, time.Hour })
 	ctx, cancel := context.WithCancel(t.Context())
 	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	if _, err := io.ReadFull(f, make([]byte, 1000)); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -20,9 +21,7 @@ func testFiles(t *testing.T, c *cluster) {
 	d := c.newDir()
 	base := "hdfs://" + c.namenode + d.root + "/"
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
-	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte("source = \"/none\"\n"), 0o600))
 	t.Setenv("HADOOP_USER_NAME", superuser)
 	command := func(args ...string) (code int, stdout, stderr string) {
 		t.Helper()
@@ -39,9 +38,7 @@ func testFiles(t *testing.T, c *cluster) {
 		f := harness.FixtureByName(t, name)
 		for _, file := range f.Meta.Names {
 			raw, err := os.ReadFile(filepath.Join(f.Dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			d.Put(t, name+"/1/"+file, raw)
 		}
 		var fields []string

@@ -22,6 +22,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/hdfs"
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -54,9 +55,7 @@ func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 		change(&o)
 	}
 	s, err := hdfs.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return s
 }
 
@@ -64,18 +63,12 @@ func (k realm) open(t *testing.T, change func(*hdfs.Options)) *hdfs.Source {
 func (k realm) with(t *testing.T, name, value string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(k.conf)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(dir, os.DirFS(k.conf)))
 	site := filepath.Join(dir, "hdfs-site.xml")
 	b, err := os.ReadFile(site)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	property := fmt.Sprintf("<property><name>%s</name><value>%s</value></property></configuration>", name, value)
-	if err := os.WriteFile(site, []byte(strings.Replace(string(b), "</configuration>", property, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(site, []byte(strings.Replace(string(b), "</configuration>", property, 1)), 0o600))
 	return dir
 }
 
@@ -90,9 +83,7 @@ func (k realm) configure(t *testing.T, keytab string) process.Config {
 func wantJob(t *testing.T, s *hdfs.Source) {
 	t.Helper()
 	l := dataset{}.load(t, s, 1<<30)
-	if err := <-l.done; err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, <-l.done)
 	if p := l.progress.Snapshot(); p.Records != 1000 {
 		t.Errorf("%d records, want 1000", p.Records)
 	}
@@ -151,12 +142,8 @@ func TestKerberos(t *testing.T) {
 			t.Error("the wrong keytab is accepted")
 		}
 		b, err := os.ReadFile(k.kdc["keytab"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, os.WriteFile(path, b, 0o600))
 		wantJob(t, s)
 		if err := os.Chtimes(path, time.Time{}, time.Now().Add(time.Second)); err != nil { // as if there were new keys
 			t.Fatal(err)
@@ -165,9 +152,7 @@ func TestKerberos(t *testing.T) {
 	})
 	t.Run("more protection than there is", func(t *testing.T) {
 		f, err := k.open(t, func(o *hdfs.Options) { o.ConfigDir = k.with(t, "dfs.data.transfer.protection", "privacy") }).Open(t.Context(), "db", "1", source.File{Name: "part-r-00000"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer f.Close()
 		_, err = io.ReadAll(f)
 		says(t, err, "invalid qop: [auth]", "AES/CTR/NoPadding")
@@ -186,18 +171,12 @@ func wrongKeytab(t *testing.T, principal string) string {
 	name, realm, _ := strings.Cut(principal, "@")
 	keys := keytab.New()
 	for _, etype := range []int32{etypeID.AES256_CTS_HMAC_SHA1_96, etypeID.AES128_CTS_HMAC_SHA1_96, etypeID.DES3_CBC_SHA1_KD, etypeID.RC4_HMAC} {
-		if err := keys.AddEntry(name, realm, "not the password", time.Now(), 1, etype); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, keys.AddEntry(name, realm, "not the password", time.Now(), 1, etype))
 	}
 	b, err := keys.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	path := filepath.Join(t.TempDir(), "keytab")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -206,27 +185,17 @@ func wrongKeytab(t *testing.T, principal string) string {
 func (k realm) kinit(t *testing.T, path string) {
 	t.Helper()
 	conf, err := config.Load(k.kdc["krb5conf"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	keys, err := keytab.Load(k.kdc["keytab"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	name, realm, _ := strings.Cut(k.kdc["principal"], "@")
 	client := krb.NewWithKeytab(name, realm, keys, conf)
 	request, err := messages.NewASReqForTGT(realm, conf, client.Credentials.CName())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	answer, err := client.ASExchange(realm, request, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ticket, err := answer.Ticket.Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	d := answer.DecryptedEncPart
 	me := principal(1, realm, name)
 	b := append([]byte{5, 4, 0, 0}, me...)
@@ -240,9 +209,7 @@ func (k realm) kinit(t *testing.T, path string) {
 	b = append(b, 0, 0, 0, 0)             // no flags
 	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0) // no addresses, no authorisation data
 	b = counted(counted(b, ticket), nil)  // no second ticket
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o600))
 }
 
 func principal(kind uint32, realm string, parts ...string) []byte {

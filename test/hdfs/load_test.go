@@ -42,17 +42,11 @@ func (s dataset) write(t *testing.T, c *cluster, dir string) {
 	for file := range s.files {
 		var b bytes.Buffer
 		w, err := sequencefiles.NewWriter(&b, sequencefiles.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for i := range s.records {
-			if err := w.Append([]byte(s.key(file, i)), s.value(file, i)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Append([]byte(s.key(file, i)), s.value(file, i)))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, w.Close())
 		c.write(t, fmt.Sprintf("%s/part-%05d", dir, file), b.Bytes())
 	}
 	c.write(t, path.Join(dir, "_SUCCESS"), nil)
@@ -71,9 +65,7 @@ type loading struct {
 func (s dataset) load(t *testing.T, src source.Source, bandwidth float64) *loading {
 	t.Helper()
 	local, err := store.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { local.Close() })
 	l := &loading{set: s, store: local, done: make(chan error, 1)}
 	loader := load.New(src, &l.progress, load.Options{Bandwidth: rate.NewLimiter(rate.Limit(bandwidth), 64<<10), RequireSuccess: true})
@@ -114,16 +106,12 @@ func (l *loading) finish(t *testing.T) {
 	t.Helper()
 	select {
 	case err := <-l.done:
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("the load does not end: %+v", l.progress.Snapshot())
 	}
 	dir, err := l.store.Dir("db", content.Input{Name: "1", Hash: l.plan.Input})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := map[string]bool{}
 	for p := range l.plan.Partitions {
 		l.compare(t, dir.BlockPath(p), found)
@@ -136,9 +124,7 @@ func (l *loading) finish(t *testing.T) {
 func (l *loading) compare(t *testing.T, block string, found map[string]bool) {
 	t.Helper()
 	r, err := blocks.Open(block)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	it := r.Iter(nil, nil)
 	for it.Next() {

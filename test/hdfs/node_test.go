@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -39,9 +40,7 @@ func testNode(t *testing.T, c *cluster) {
 		client := n.Client()
 		for i := range records {
 			answer, err := client.Get(fmt.Sprintf("/db/key-%09d", i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if want := fmt.Sprint(tag, i, "-"); answer.Code != 200 || answer.Version() != version || !strings.HasPrefix(string(answer.Body), want) {
 				t.Fatalf("key %d: %d of version %s: %.60q, want %s and %q", i, answer.Code, answer.Version(), answer.Body, version, want)
 			}

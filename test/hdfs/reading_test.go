@@ -26,9 +26,7 @@ func testErrors(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Put(t, "db/1/part-00000", []byte("x"))
 	d.Put(t, "secret/1/part-00000", []byte("x"))
-	if err := c.writer.Chmod(d.root+"/secret", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.writer.Chmod(d.root+"/secret", 0o700))
 	t.Setenv("HADOOP_USER_NAME", "stranger")
 	s := c.open(t, d.root, nil)
 	_, err := source.Versions(t.Context(), s, "secret")
@@ -69,9 +67,7 @@ func (c *cluster) blocks(t *testing.T) map[string]bool {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return found
 }
 
@@ -126,9 +122,7 @@ func testFileChanges(t *testing.T, c *cluster) {
 			data := random(size, 1)
 			blocks := d.put(t, "db/1/part-00000", data)
 			f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer f.Close()
 			got := make([]byte, 100_000)
 			if _, err := io.ReadFull(f, got); err != nil {
@@ -168,9 +162,7 @@ func testReplacedBeforeReading(t *testing.T, c *cluster) {
 	d := c.newDir()
 	d.Put(t, "db/1/part-00000", random(1000, 1))
 	f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	d.Put(t, "db/1/part-00000", random(1000, 2))
 	if b, err := io.ReadAll(f); len(b) > 0 || !errors.Is(err, source.ErrChanged) {
@@ -183,13 +175,9 @@ func spoil(t *testing.T, paths []string) {
 	t.Helper()
 	for _, p := range paths {
 		b, err := os.ReadFile(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		b[len(b)-len(b)/3-1] ^= 0x40
-		if err := os.WriteFile(p, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(p, b, 0o644))
 	}
 }
 
@@ -212,9 +200,7 @@ func testBadReplicas(t *testing.T, c *cluster) {
 	s := d.open(t, d.root, func(o *hdfs.Options) { o.RetryFor = 5 * time.Second })
 	read := func() ([]byte, error) {
 		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer f.Close()
 		return io.ReadAll(f)
 	}
@@ -246,9 +232,7 @@ func testClosing(t *testing.T, c *cluster) {
 	leaks := goleak.IgnoreCurrent()
 	for _, n := range []int{0, 1, 100, 1 << 20, 8 << 20} {
 		f, err := s.Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if _, err := io.ReadFull(f, make([]byte, n)); err != nil {
 			t.Fatal(err)
 		}
@@ -266,9 +250,7 @@ func testClosing(t *testing.T, c *cluster) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	f, err := s.Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if _, err := io.ReadFull(f, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/local"
+	"sequins/test/expect"
 	"sequins/test/speed"
 )
 
@@ -29,9 +30,7 @@ func fast(b *testing.B) (disk, dfs source.Source, files int, total int64) {
 	total = speed.Write(b, filepath.Join(dir, speed.DB, speed.Version), files, 600_000)
 	c.Do(b, "dfs put src="+filepath.Join(dir, speed.DB)+" dst=/speed/"+speed.DB)
 	disk, err := local.New(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	return disk, c.open(b, "/speed", nil), files, total
 }
 
@@ -64,9 +63,7 @@ func BenchmarkLoad(b *testing.B) {
 // childrenCPU is the time that the processes which this one has started have had on processors.
 func childrenCPU(b testing.TB) time.Duration {
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	var ticks int64
 	for _, name := range stats {
 		stat, err := os.ReadFile(name)
@@ -81,9 +78,7 @@ func childrenCPU(b testing.TB) time.Duration {
 		}
 		for _, f := range fields[11:13] {
 			n, err := strconv.ParseInt(f, 10, 64)
-			if err != nil {
-				b.Fatal(err)
-			}
+			expect.NoError(b, err)
 			ticks += n
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"sequins/shard"
 	"sequins/source"
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -30,9 +31,7 @@ func testChecksums(t *testing.T, c *cluster) {
 	}
 	src := c.open(t, d.root, nil)
 	listed, err := src.Contents(t.Context(), "db", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	sums := map[string]string{}
 	for _, f := range listed.Files {
 		if sums[f.Name], err = src.Checksum(t.Context(), "db", "1", f); err != nil || sums[f.Name] == "" {
@@ -57,13 +56,9 @@ func testChecksums(t *testing.T, c *cluster) {
 // putBlocks writes a file of blocks of a size.
 func putBlocks(t *testing.T, c *cluster, name string, data []byte, size int64) {
 	t.Helper()
-	if err := c.writer.MkdirAll(path.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, c.writer.MkdirAll(path.Dir(name), 0o755))
 	f, err := c.writer.CreateFile(name, 2, size, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for piece := range slices.Chunk(data, 1<<16) { // in one go, the library writes packets that the datanode finds too long
 		if _, err := f.Write(piece); err != nil {
 			t.Fatal(err)
@@ -77,19 +72,13 @@ func cutFile(t *testing.T, version string, partition int) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w, err := sequencefiles.NewWriter(&b, sequencefiles.WriterOptions{SyncSeed: "seed"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i := range 500 {
 		if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), 10) == partition {
-			if err := w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Append([]byte(key), fmt.Appendf(nil, "%s/%d", version, i)))
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, w.Close())
 	return b.Bytes()
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"sequins/config"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -35,9 +36,7 @@ func newCgroup(t testing.TB, limit any) *cgroup {
 		t.Fatalf("no control groups that limit memory: %v", err)
 	}
 	g.dir = filepath.Join(root, fmt.Sprintf("sequins-test-%d-%d", os.Getpid(), cgroups.Add(1)))
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Mkdir(g.dir, 0o755))
 	if limit == nil {
 		return g
 	}
@@ -45,9 +44,7 @@ func newCgroup(t testing.TB, limit any) *cgroup {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(g.dir, file), fmt.Append(nil, int64(bytes)), 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return g
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"sequins/test/chart"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -62,9 +63,7 @@ func newCluster(t testing.TB, secrets map[string]content) *cluster {
 	if err == nil {
 		err = os.WriteFile(c.program, program, 0o755)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c.dns = startDNS(t, c.dir, c.ips)
 	t.Cleanup(c.work.Wait)
 	return c
@@ -74,21 +73,13 @@ func newCluster(t testing.TB, secrets map[string]content) *cluster {
 func (c *cluster) apply(t testing.TB, values string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "values.yaml")
-	if err := os.WriteFile(file, []byte(values), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(values), 0o600))
 	text, err := chart.Template("release", "--values", file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	objects, err := chart.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	meta, set, err := objects.StatefulSet()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c.objects, c.name, c.set = objects, meta.Name, set
 	for _, o := range objects.Of("ConfigMap") {
 		c.configs[o.Metadata.Name] = o.Data

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -37,7 +38,5 @@ func publish(t testing.TB, source, version string) {
 		})
 
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))))
 }

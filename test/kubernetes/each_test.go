@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -20,9 +21,7 @@ import (
 func TestEach(t *testing.T) {
 	t.Parallel()
 	source := filepath.Join(t.TempDir(), "source")
-	if err := os.MkdirAll(filepath.Join(source, db), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(source, db), 0o755))
 	publish(t, source, "1")
 	ca := newAuthority(t)
 	both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -46,9 +45,7 @@ extraVolumeMounts: [{name: source, mountPath: /srv/sequins, readOnly: true}]
 	c.waitEndpoints(t)
 
 	pair, err := tls.X509KeyPair([]byte(c.secrets["certificate"]["tls.crt"]), []byte(c.secrets["certificate"]["tls.key"]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	withPair := ca.client("release-sequins.example.svc")
 	withPair.Certificates = []tls.Certificate{pair}
 	newClient := func() *client { return &client{address: c.ips.service + ":9599", tls: withPair} }
@@ -82,9 +79,7 @@ func TestZoneOfLabel(t *testing.T) {
 	c := newCluster(t, nil)
 	c.offerZooKeeper(t, h)
 	source := filepath.Join(t.TempDir(), "source")
-	if err := os.MkdirAll(filepath.Join(source, db), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(source, db), 0o755))
 	publish(t, source, "1")
 	c.apply(t, `
 source: /srv/sequins

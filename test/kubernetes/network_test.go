@@ -66,9 +66,7 @@ func (c *cluster) addService(t testing.TB, o chart.Object) {
 			Port             int
 		}
 	}
-	if err := json.Unmarshal(o.Spec, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(o.Spec, &spec))
 	if spec.ClusterIP == "None" || c.services[o.Metadata.Name] != nil {
 		return
 	}
@@ -87,9 +85,7 @@ func (c *cluster) addService(t testing.TB, o chart.Object) {
 func (s *service) listen(t testing.TB, address string, port int) {
 	t.Helper()
 	ln, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s.mu.Lock()
 	s.listeners = append(s.listeners, ln)
 	s.mu.Unlock()
@@ -184,9 +180,7 @@ func startDNS(t testing.TB, dir string, ips addresses) *dns {
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var said expect.Output
 	d.cmd.Stdout, d.cmd.Stderr = &said, &said
-	if err := d.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.cmd.Start())
 	ended := make(chan struct{})
 	go func() {
 		_ = d.cmd.Wait() // it is killed
@@ -217,9 +211,7 @@ func (d *dns) set(version int, names map[string]string) {
 
 func (d *dns) write(t testing.TB, names map[string]string) {
 	t.Helper()
-	if err := d.put(names); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, d.put(names))
 }
 
 func (d *dns) put(names map[string]string) error {

@@ -72,9 +72,7 @@ func (c *cluster) newPod(t testing.TB, name, zone string) *pod {
 			t.Logf("log of %s at %s, whose readiness was %v:\n%s", p.name, p.host.IP, p.changes, log[max(0, len(log)-20_000):])
 		}
 	})
-	if err := p.launch(p.prepare(t, p.container)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, p.launch(p.prepare(t, p.container)))
 	return p
 }
 
@@ -137,9 +135,7 @@ func (p *pod) prepare(t testing.TB, c chart.Container) string {
 	if err == nil {
 		err = os.WriteFile(file, doc, 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return file
 }
 
@@ -169,21 +165,15 @@ const entrypoint = "/usr/bin/sequins"
 func (p *pod) image(t testing.TB, c chart.Container) string {
 	t.Helper()
 	root, err := os.MkdirTemp(p.dir, c.Name+"-root-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	dirs := []string{"usr/bin", "etc", "var/sequins", "tmp", "proc", "dev", "sys/fs/cgroup"}
 	for _, m := range c.VolumeMounts {
 		dirs = append(dirs, m.MountPath)
 	}
 	for _, dir := range dirs {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 	}
-	if err := os.Chmod(root, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Chmod(root, 0o755))
 	for name, text := range map[string]string{
 		"etc/passwd":      "sequins:x:65532:65532::/var/sequins:/sbin/nologin\n",
 		"etc/group":       "sequins:x:65532:\n",
@@ -191,13 +181,9 @@ func (p *pod) image(t testing.TB, c chart.Container) string {
 		"etc/hosts":       fmt.Sprintf("127.0.0.1\tlocalhost\n%s\t%s.%s.%s.svc.%s\t%s\n", p.host.IP, p.name, p.c.set.ServiceName, p.c.namespace, clusterDomain, p.name),
 		"etc/resolv.conf": fmt.Sprintf("search %[1]s.svc.%[2]s svc.%[2]s %[2]s\nnameserver %[3]s\noptions ndots:5\n", p.c.namespace, clusterDomain, p.c.ips.dns),
 	} {
-		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
 	}
-	if err := os.Link(p.c.program, filepath.Join(root, entrypoint)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Link(p.c.program, filepath.Join(root, entrypoint)))
 	return root
 }
 

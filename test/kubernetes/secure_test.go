@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"sequins/test/chart"
+	"sequins/test/expect"
 )
 
 // authority signs certificates, as an issuer of cert-manager does.
@@ -41,21 +42,15 @@ func newAuthority(t testing.TB) *authority {
 func (a *authority) sign(t testing.TB, template, parent *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	signer := a.key
 	if parent == nil {
 		parent, signer = template, key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return certificate, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
@@ -73,9 +68,7 @@ func (a *authority) issue(t testing.TB, usages []x509.ExtKeyUsage, names ...stri
 	}
 	_, key, certificate := a.sign(t, template, a.certificate)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return content{"tls.crt": certificate, "tls.key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), "ca.crt": a.pem}
 }
 
@@ -87,9 +80,7 @@ func (a *authority) fulfil(t testing.TB, o chart.Object) (secret string, c conte
 		DNSNames   []string
 		Usages     []string
 	}
-	if err := json.Unmarshal(o.Spec, &spec); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(o.Spec, &spec))
 	var usages []x509.ExtKeyUsage
 	for usage, x := range map[string]x509.ExtKeyUsage{"server auth": x509.ExtKeyUsageServerAuth, "client auth": x509.ExtKeyUsageClientAuth} {
 		if slices.Contains(spec.Usages, usage) {

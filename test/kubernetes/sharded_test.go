@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -36,9 +37,7 @@ type sharded struct {
 func newSharded(t testing.TB) *sharded {
 	t.Helper()
 	s := &sharded{ca: newAuthority(t), source: filepath.Join(t.TempDir(), "source"), zookeeper: harness.Start(t)}
-	if err := os.MkdirAll(filepath.Join(s.source, db), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(s.source, db), 0o755))
 	s.cluster = newCluster(t, map[string]content{
 		"zookeeper": {"auth": "sequins:password"},
 		"cluster":   {"secret": "secret-of-the-cluster"},
@@ -80,9 +79,7 @@ func (c *cluster) offerZooKeeper(t testing.TB, h *harness.Harness) {
 	t.Helper()
 	_, port, _ := net.SplitHostPort(h.Do(t, "zk start n=1")["connect"])
 	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	s := newService(t)
 	s.set(1, []string{"127.0.0.1"})
 	s.listen(t, c.ips.zookeeper+":2181", number)
@@ -257,9 +254,7 @@ func TestSharded(t *testing.T) {
 	s.waitWhole(t, "2")
 
 	s.remove(t, 1)
-	if err := os.RemoveAll(s.claim("store", s.name+"-1")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(s.claim("store", s.name+"-1")))
 	s.create(t, 1)
 	s.waitReady(t, 1)
 	s.waitWhole(t, "2")
@@ -332,9 +327,7 @@ func (s *sharded) metrics(t testing.TB, p *pod) string {
 	c := &client{address: p.host.IP + ":9598"}
 	defer c.close()
 	a, err := c.get("/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return a.body
 }
 

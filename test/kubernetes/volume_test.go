@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sequins/test/chart"
+	"sequins/test/expect"
 )
 
 // content are the files of a ConfigMap or a Secret, by key.
@@ -76,9 +77,7 @@ func (p *pod) mount(t testing.TB) {
 		vol := &volume{v, filepath.Join(p.dir, "volumes", v.Name)}
 		switch {
 		case v.ConfigMap != nil, v.Projected != nil:
-			if err := os.MkdirAll(vol.dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.MkdirAll(vol.dir, 0o755))
 			p.publishFiles(t, vol)
 		case v.EmptyDir != nil:
 			p.makeWritable(t, vol.dir)
@@ -103,9 +102,7 @@ func (p *pod) makeWritable(t testing.TB, dir string) {
 	if err = errors.Join(err, os.Chown(dir, 0, p.spec.SecurityContext.FSGroup)); err == nil {
 		err = os.Chmod(dir, 0o775|fs.ModeSetgid)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 }
 
 // publishFiles writes the files of a ConfigMap or of Secrets as the kubelet does: into a directory of their own, which replaces
@@ -113,9 +110,7 @@ func (p *pod) makeWritable(t testing.TB, dir string) {
 func (p *pod) publishFiles(t testing.TB, v *volume) {
 	t.Helper()
 	files, err := p.files(v.Volume)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	mode := os.FileMode(0o644)
 	if v.Projected != nil {
 		mode = os.FileMode(v.Projected.DefaultMode)
@@ -123,16 +118,12 @@ func (p *pod) publishFiles(t testing.TB, v *volume) {
 	data := fmt.Sprintf("..%d", time.Now().UnixNano())
 	for path, text := range files {
 		file := filepath.Join(v.dir, data, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		err := os.WriteFile(file, []byte(text), 0o600)
 		if err = errors.Join(err, os.Chown(file, 0, p.spec.SecurityContext.FSGroup)); err == nil {
 			err = os.Chmod(file, mode)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		first, _, _ := strings.Cut(path, "/")
 		if err := os.Symlink(filepath.Join("..data", first), filepath.Join(v.dir, first)); err != nil && !errors.Is(err, fs.ErrExist) {
 			t.Fatal(err)
@@ -140,12 +131,8 @@ func (p *pod) publishFiles(t testing.TB, v *volume) {
 	}
 	old, _ := os.Readlink(filepath.Join(v.dir, "..data")) // "" the first time
 	next := filepath.Join(v.dir, "..data_tmp")
-	if err := errors.Join(os.Symlink(data, next), os.Rename(next, filepath.Join(v.dir, "..data"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.Symlink(data, next), os.Rename(next, filepath.Join(v.dir, "..data"))))
 	if old != "" {
-		if err := os.RemoveAll(filepath.Join(v.dir, old)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.RemoveAll(filepath.Join(v.dir, old)))
 	}
 }

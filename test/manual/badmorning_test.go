@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -24,9 +25,7 @@ func writeWords(t *testing.T, source, version string, n int) {
 			add(fmt.Sprintf("word-%04d", i), version)
 		}
 	})
-	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, dir)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, dir)))
 }
 
 // TestBadMorning types the commands of the chapter in their order, beside a node that holds a version.
@@ -75,9 +74,7 @@ func TestBadMorning(t *testing.T) {
 func typeIt(t *testing.T, n *process.Node, command string) string {
 	t.Helper()
 	bin := t.TempDir()
-	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")))
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
 	cmd.Dir, cmd.Env = filepath.Dir(n.Conf), append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()

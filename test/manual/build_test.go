@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -16,9 +17,7 @@ import (
 func TestBuilding(t *testing.T) {
 	jobs, source := t.TempDir(), t.TempDir()
 	example := filepath.Join(process.Root(), "docs", "example", "words", "2026-01-31")
-	if err := os.CopyFS(filepath.Join(jobs, "words", "2026-01-31"), os.DirFS(example)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(filepath.Join(jobs, "words", "2026-01-31"), os.DirFS(example)))
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"300ms\"\n"})
 	here := strings.NewReplacer("/data/jobs/", jobs+"/", "/srv/sequins", source, "/etc/sequins.conf", n.Conf)
 	text := page(t, "DATA.md")
@@ -49,9 +48,7 @@ func checkJobs(t *testing.T, n *process.Node, text, jobs, source string) {
 	}
 	built := t.TempDir()
 	for i, day := range []string{"2026-03-01", "2026-03-02"} {
-		if err := os.Rename(filepath.Join(jobs, "words", []string{"2026-01-31", "2026-03-01"}[i]), filepath.Join(jobs, "words", day)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Rename(filepath.Join(jobs, "words", []string{"2026-01-31", "2026-03-01"}[i]), filepath.Join(jobs, "words", day)))
 		command := strings.NewReplacer("2026-01-31", day, "hdfs dfs -put -f", "cp -r", "hdfs://namenode/jobs", jobs, "hdfs://namenode/sequins", source,
 			"/data/built", built, "/etc/sequins.conf", n.Conf).Replace(strings.ReplaceAll(script, "\n", " && "))
 		for range i + 1 {

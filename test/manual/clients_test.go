@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -39,9 +40,7 @@ func TestClientsOfTheManual(t *testing.T) {
 		}
 	}
 	java, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "contrib", "java", "Words.java"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	runClient(t, "Words.java", here.Replace(string(java)), []string{"java"}, "apple is a fruit", "absent is null", "a fruit, null, a root")
 }
 
@@ -49,9 +48,7 @@ func TestClientsOfTheManual(t *testing.T) {
 func runClient(t *testing.T, name, program string, command []string, want ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(file, []byte(program), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(file, []byte(program), 0o644))
 	cmd := exec.CommandContext(t.Context(), command[0], append(command[1:], file)...)
 	cmd.Dir = process.Root()
 	cmd.Env = append(os.Environ(), "PYTHONPATH="+filepath.Join(process.Root(), "packaging", "contrib", "python"), "PYTHONDONTWRITEBYTECODE=1")
@@ -70,12 +67,8 @@ func runClient(t *testing.T, name, program string, command []string, want ...str
 func checkFields(t *testing.T, n *process.Node, shown string) {
 	t.Helper()
 	var documented, answered map[string]any
-	if err := json.Unmarshal([]byte(shown), &documented); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(n.Get(t, "/words?partitions").Body, &answered); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal([]byte(shown), &documented))
+	expect.NoError(t, json.Unmarshal(n.Get(t, "/words?partitions").Body, &answered))
 	for field := range answered {
 		if documented[field] == nil || !strings.Contains(page(t, "API.md"), "\n| `"+field+"` |") {
 			t.Errorf("API.md does not describe %s", field)
@@ -89,9 +82,7 @@ func checkFields(t *testing.T, n *process.Node, shown string) {
 // The examples beside the page on the HTTP interface are the partitions of each partitioner.
 func TestPartitionsOfTheManual(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(process.Root(), "docs", "partitions.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	head, rows, _ := strings.Cut(string(text), "\n")
 	if head != "partitioner\tkey\tpartition of 1000" {
 		t.Errorf("the columns are %q", head)

@@ -34,9 +34,7 @@ func TestCommands(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(process.Root(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, command := range Commands(string(text)) {
 			if seen[command] || name == "CHANGELOG.md" {
 				continue
@@ -76,9 +74,7 @@ func TestCommands(t *testing.T) {
 func TestBlocksOfCommands(t *testing.T) {
 	for _, name := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(process.Root(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		run := []string{"README.md", "docs/CLUSTER.md", "docs/QUICKSTART.md", "docs/DATA.md", "docs/SECURITY.md"} // TestReadme, TestQuickStart, TestBuilding, TestTLS and TestTokens
 		if strings.Contains(string(text), "```sh\n") && !slices.Contains(run, name) {
 			t.Errorf("nothing runs the commands of %s", name)
@@ -95,9 +91,7 @@ func example(t *testing.T) (process.Config, *process.Node) {
 	t.Helper()
 	c := process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store")}
 	source, err := filepath.Abs(c.Source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c.Source = source
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "2026-01-31")
@@ -113,9 +107,7 @@ func runIt(t *testing.T, n *process.Node, command string) {
 	defer cancel()
 	var out expect.Output
 	bin := t.TempDir()
-	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")))
 	cmd := exec.CommandContext(ctx, "bash", "-c", "exec "+command)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = filepath.Dir(n.Conf), &out, &out
 	cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s", "PATH="+bin+":"+os.Getenv("PATH"))
@@ -154,9 +146,7 @@ func declared(t *testing.T, dirs []string, pkg, function string) bool {
 		files, _ := filepath.Glob(filepath.Join(dir, pkg, "*_test.go"))
 		for _, file := range files {
 			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if regexp.MustCompile(function).Match(text) {
 				return true
 			}

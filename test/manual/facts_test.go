@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -98,9 +99,7 @@ func TestLogOfTheManual(t *testing.T) {
 	example := filepath.Join(process.Root(), "docs", "example", "words", "2026-01-31")
 	publish := func(version string, most int) {
 		tmp := filepath.Join(source, "words", "_"+version)
-		if err := os.MkdirAll(tmp, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(tmp, 0o755))
 		file, err := os.ReadFile(filepath.Join(example, "part-r-00001"))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(tmp, "part-r-00000"), file[:min(len(file), most)], 0o644)
@@ -108,9 +107,7 @@ func TestLogOfTheManual(t *testing.T) {
 		if err == nil {
 			err = os.Rename(tmp, filepath.Join(source, "words", version))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 	}
 	publish("1", 1<<20)
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: `settle = "0s"` + "\n" + `version_remove_timeout = "0s"` + "\n"})
@@ -169,9 +166,7 @@ func TestLinesOfTheManual(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, table, _ := strings.Cut(page(t, "OPERATING.md"), "\nWhat other lines mean, and what to do:\n")
 	table, _, _ = strings.Cut(table, "\nNo log contains values.")
 	lines := 0

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -19,9 +20,7 @@ var className = regexp.MustCompile(`(?m)^public class (\w+) `)
 func TestJavaOfTheManual(t *testing.T) {
 	t.Parallel()
 	jars, err := harness.ClassPath("harness")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	dir := t.TempDir()
 	classPath := dir + ":" + jars
 	var sources []string
@@ -30,9 +29,7 @@ func TestJavaOfTheManual(t *testing.T) {
 			continue
 		}
 		source := filepath.Join(dir, className.FindStringSubmatch(b.Text)[1]+".java")
-		if err := os.WriteFile(source, []byte(b.Text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(source, []byte(b.Text), 0o644))
 		sources = append(sources, source)
 	}
 	run(t, dir, "javac", append([]string{"-cp", classPath, "-d", dir}, sources...)...)
@@ -40,9 +37,7 @@ func TestJavaOfTheManual(t *testing.T) {
 	source := filepath.Join(dir, "source")
 	run(t, dir, "java", "-cp", classPath, "WriteWords", filepath.Join(source, "meanings", "1"))
 	input := filepath.Join(dir, "input.txt")
-	if err := os.WriteFile(input, []byte("to\t2\nbe\t2\nor\t1\nnot\t1\nthat\t1\nis\t1\nthe\t1\nquestion\t1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(input, []byte("to\t2\nbe\t2\nor\t1\nnot\t1\nthat\t1\nis\t1\nthe\t1\nquestion\t1\n"), 0o644))
 	run(t, dir, "java", "-cp", classPath, "Publish", input, filepath.Join(source, "counts", "1"))
 
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = false"})

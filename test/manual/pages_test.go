@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -30,9 +31,7 @@ func pages(t *testing.T) []string {
 		}
 		for _, path := range found {
 			name, err := filepath.Rel(process.Root(), path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			all = append(all, name)
 		}
 	}
@@ -64,9 +63,7 @@ func TestLinks(t *testing.T) {
 	followed := 0
 	for _, name := range pages(t) {
 		text, err := os.ReadFile(filepath.Join(process.Root(), name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(fence.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -103,9 +100,7 @@ func TestContents(t *testing.T) {
 // The page on migration has every key of the old files, and says that keys without effect cause a warning.
 func TestMigrationHasEveryOldKey(t *testing.T) {
 	old, err := os.ReadFile(filepath.Join(process.Root(), "config", "testdata", "every-old-key.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	rows := map[string]string{} // by key, with its table
 	for line := range strings.Lines(page(t, "MIGRATION.md")) {
 		columns := strings.SplitN(line, "|", 3)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -37,13 +38,9 @@ func TestPictures(t *testing.T) {
 func TestChart(t *testing.T) {
 	dir := filepath.Join(process.Root(), "docs", "pictures")
 	raw, err := os.ReadFile(filepath.Join(dir, "figures.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	chart, err := os.ReadFile(filepath.Join(dir, "chart.svg"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var figures struct {
 		Panels []struct {
 			Bars []struct {
@@ -52,9 +49,7 @@ func TestChart(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(raw, &figures); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(raw, &figures))
 	measured, drawn := page(t, "../bench/README.md"), strings.ReplaceAll(string(chart), ",", "")
 	for _, panel := range figures.Panels {
 		for _, bar := range panel.Bars {

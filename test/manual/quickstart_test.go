@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -27,9 +28,7 @@ func TestMain(m *testing.M) {
 func page(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(process.Root(), "docs", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(text)
 }
 
@@ -37,12 +36,8 @@ func page(t *testing.T, name string) string {
 func TestQuickStart(t *testing.T) {
 	dir, bin := clone(t), t.TempDir()
 	_, port, err := net.SplitHostPort(process.FreeAddr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")))
 	files := filepath.Join(t.TempDir(), "quickstart")
 	here := strings.NewReplacer("--config /tmp/quickstart/sequins.conf &", "--config "+files+"/sequins.conf --bind 127.0.0.1:"+port+" &",
 		"/tmp/quickstart", files, "9599", port)

@@ -24,16 +24,12 @@ func clone(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	entries, err := os.ReadDir(process.Root())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, e := range entries {
 		if e.Name() == "bin" || e.Name() == "dist" {
 			continue
 		}
-		if err := os.Symlink(filepath.Join(process.Root(), e.Name()), filepath.Join(dir, e.Name())); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Symlink(filepath.Join(process.Root(), e.Name()), filepath.Join(dir, e.Name())))
 	}
 	return dir
 }
@@ -41,9 +37,7 @@ func clone(t *testing.T) string {
 func readme(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(process.Root(), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(text)
 }
 
@@ -102,9 +96,7 @@ func TestDemo(t *testing.T) {
 	cmd.Dir, cmd.Stdout, cmd.Stderr = clone(t), &out, &out
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+os.Getenv("GOFLAGS")+" -trimpath") // what the program is built with elsewhere is in Go's cache
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	interrupted := false
 	t.Cleanup(func() {
 		if !interrupted {

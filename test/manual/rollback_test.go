@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -16,9 +17,7 @@ func TestRollingBack(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "source")
 	example := filepath.Join(process.Root(), "docs", "example", "words", "2026-01-31")
 	for _, version := range []string{"2026-01-30", "2026-01-31", "2026-02-01"} {
-		if err := os.CopyFS(filepath.Join(source, "words", version), os.DirFS(example)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.CopyFS(filepath.Join(source, "words", version), os.DirFS(example)))
 	}
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"300ms\"\n"})
 	n.WaitCurrent(t, "words", "2026-02-01")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/spark"
 )
@@ -30,9 +31,7 @@ func TestSparkOfTheManual(t *testing.T) {
 	if job == "" || conf == "" {
 		t.Fatalf("the chapter has no job or no configuration: %q, %q", job, conf)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "input.txt"), []byte("to be or not to be\nthat is the question\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "input.txt"), []byte("to be or not to be\nthat is the question\n"), 0o644))
 	spark.Run(t, dir, job)
 
 	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = true\n" + conf})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -20,9 +21,7 @@ func inNames(t *testing.T) []string {
 	t.Helper()
 	hosts := filepath.Join(t.TempDir(), "hosts")
 	text := "127.0.0.1 localhost\n127.0.0.11 node1.example.com\n127.0.0.12 node2.example.com\n"
-	if err := os.WriteFile(hosts, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(hosts, []byte(text), 0o644))
 	return []string{"unshare", "--mount", "sh", "-c", "mount --bind " + hosts + " /etc/hosts && exec \"$@\"", "sh"}
 }
 
@@ -70,13 +69,9 @@ func (w *walk) lists(text string) {
 // The chapter on TLS makes certificates that nodes and clients use, its commands succeed, and its errors are those that one sees.
 func TestTLS(t *testing.T) {
 	_, port, err := net.SplitHostPort(process.FreeAddr(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	w := &walk{t: t, dir: t.TempDir(), bin: t.TempDir(), prefix: inNames(t), here: strings.NewReplacer(":9599", ":"+port)}
-	if err := os.Symlink(process.Binary(t), filepath.Join(w.bin, "sequins")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(process.Binary(t), filepath.Join(w.bin, "sequins")))
 	var sh []string
 	toml := ""
 	for _, b := range Blocks(chapter(t, "SECURITY.md", "TLS")) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/server/auth"
+	"sequins/test/expect"
 )
 
 // The commands of the chapter on tokens create a token that a node accepts in the form in which they send it.
@@ -32,9 +33,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	tokens, err := auth.Open(filepath.Join(dir, "tokens"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	g, _ := tokens.Find([]byte(sent))
 	if g == nil || g.Name != "web" || !g.Reads([]byte("users")) || g.Reads([]byte("words")) || g.Pages {
 		t.Errorf("%q is %+v", sent, g)

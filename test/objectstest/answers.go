@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // meddle runs a proxy before a server, which answers requests itself if answer returns true, and changes other answers. It
@@ -22,9 +23,7 @@ import (
 func meddle(t testing.TB, server Server, answer func(http.ResponseWriter, *http.Request) bool, change func(*http.Response)) string {
 	t.Helper()
 	upstream, err := url.Parse(server.Endpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.URL.Scheme, r.Out.URL.Host = upstream.Scheme, upstream.Host

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // testFaults begins faults in the middle of a read: some that a reader has to survive, and others that end before the
@@ -39,9 +40,7 @@ func testFaults(t *testing.T, s Store) {
 			p, o := s.faulty(t)
 			o.MaxRetries = 8
 			f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer f.Close()
 			head := make([]byte, 1<<20)
 			if _, err := io.ReadFull(f, head); err != nil {
@@ -89,9 +88,7 @@ func testSilence(t *testing.T, s Store) {
 	o.Timeout, o.MaxRetries = 2*time.Second, 1
 	src := s.open(t, o)
 	f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
 		t.Fatal(err)
@@ -119,9 +116,7 @@ func testServerGone(t *testing.T, s Store) {
 	o := s.options(server.Endpoint(), "")
 	o.MaxRetries = 1
 	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	server.Kill()
 	within(t, time.Minute, "giving up", func() { _, err = io.Copy(io.Discard, f) })
@@ -140,9 +135,7 @@ func testCancelInSilence(t *testing.T, s Store) {
 	src := s.open(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	if _, err := io.CopyN(io.Discard, f, 1<<20); err != nil {
 		t.Fatal(err)

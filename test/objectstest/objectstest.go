@@ -18,6 +18,7 @@ import (
 
 	"sequins/source"
 	"sequins/source/objects"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 )
 
@@ -117,9 +118,7 @@ func (s Store) options(endpoint, prefix string) Options {
 func (s Store) open(t testing.TB, o Options) source.Source {
 	t.Helper()
 	src, err := s.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return src
 }
 
@@ -132,9 +131,7 @@ func (s Store) url(bucket, key string) string {
 func proxy(t testing.TB, server Server) (*gateway.Proxy, string) {
 	t.Helper()
 	u, err := url.Parse(server.Endpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	p := gateway.NewProxy(t, u.Host)
 	u.Host = p.Addr
 	return p, u.String()
@@ -171,14 +168,10 @@ func random(n int) []byte {
 func readAll(ctx context.Context, t testing.TB, src source.Source, want []byte) {
 	t.Helper()
 	f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	got, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if string(got) != string(want) {
 		t.Fatalf("read %d bytes, which are not the %d written", len(got), len(want))
 	}

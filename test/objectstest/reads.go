@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // testMany lists more than fits on a page, of versions and of MapFiles.
@@ -33,9 +34,7 @@ func testMany(t *testing.T, s Store) {
 		t.Errorf("%d versions, %v, want %d", len(got), err, len(versions))
 	}
 	listed, err := src.Contents(t.Context(), "maps", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	got = nil
 	for _, f := range listed.Files {
 		got = append(got, f.Name)
@@ -82,9 +81,7 @@ func testChangedWhileReading(t *testing.T, s Store) {
 		t.Run(name, func(t *testing.T) {
 			server.Put(t, "db/1/file", old)
 			f, err := src.Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			defer f.Close()
 			head := make([]byte, 1000)
 			if _, err := io.ReadFull(f, head); err != nil {
@@ -118,9 +115,7 @@ func testEnds(t *testing.T, s Store) {
 		for _, after := range []int64{0, 10, 1 << 20, 8 << 20} {
 			ctx, cancel := context.WithCancel(t.Context())
 			f, err := src.Open(ctx, "db", "1", source.File{Name: "file"}, source.ReadOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if _, err := io.CopyN(io.Discard, f, after); err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/once"
 )
 
@@ -15,9 +16,7 @@ func TestDir(t *testing.T) {
 	files := filepath.Join(dir, "src")
 	write := func(name, text string) {
 		t.Helper()
-		if err := errors.Join(os.MkdirAll(files, 0o755), os.WriteFile(filepath.Join(files, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(os.MkdirAll(files, 0o755), os.WriteFile(filepath.Join(files, name), []byte(text), 0o644)))
 	}
 	look := func(want int, fails error) {
 		t.Helper()
@@ -38,8 +37,6 @@ func TestDir(t *testing.T) {
 	write("B.java", "")
 	look(4, nil)
 	write("A.java", "class A {}")
-	if err := os.Remove(filepath.Join(files, "B.java")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(filepath.Join(files, "B.java")))
 	look(4, nil)
 }

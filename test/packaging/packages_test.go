@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -225,9 +226,7 @@ func TestDeb(t *testing.T) {
 	}
 	serve(t, r)
 	page := filepath.Join(t.TempDir(), "sequins.1")
-	if err := os.WriteFile(page, []byte(process.OutputOf(t, "gzip", "-dc", r.path("usr/share/man/man1/sequins.1.gz"))), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(page, []byte(process.OutputOf(t, "gzip", "-dc", r.path("usr/share/man/man1/sequins.1.gz"))), 0o644))
 	if b, err := os.ReadFile(page); err != nil || !bytes.Contains(b, []byte(".SH NAME\nsequins")) {
 		t.Errorf("sequins.1: %v %.200s", err, b)
 	}
@@ -278,9 +277,7 @@ func serve(t *testing.T, r *root) {
 	source := filepath.Join(dir, "source")
 	writeWords(t, source)
 	notify, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "notify"), Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer notify.Close()
 
 	addr := process.FreeAddr(t)
@@ -288,9 +285,7 @@ func serve(t *testing.T, r *root) {
 	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(dir, "notify"))
 	var said bytes.Buffer
 	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	defer cmd.Process.Kill() // if it has not ended yet
 	notify.SetReadDeadline(time.Now().Add(process.Deadline))
 	buf := make([]byte, 100)
@@ -301,9 +296,7 @@ func serve(t *testing.T, r *root) {
 	if got := process.OutputOf(t, program, "status", "--server", addr); !strings.Contains(got, "Serving 1 database.") {
 		t.Errorf("sequins status: %s", got)
 	}
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v\n%s", err, &said)
 	}

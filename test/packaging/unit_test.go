@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -22,22 +23,16 @@ func TestUnit(t *testing.T) {
 	path := filepath.Join(process.Root(), "packaging", "sequins.service")
 	process.OutputOf(t, "systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", path)
 	unit, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	// The program and its manual are not installed here.
 	here := strings.NewReplacer("/usr/bin/sequins", process.Binary(t), "man:sequins(1) ", "").Replace(string(unit))
 	copied := filepath.Join(t.TempDir(), "sequins.service")
-	if err := os.WriteFile(copied, []byte(here), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(copied, []byte(here), 0o644))
 	if said := combined(t, "systemd-analyze", "verify", copied); said != "" {
 		t.Errorf("systemd-analyze verify: %s", said)
 	}
 	bad := strings.Replace(here, "TimeoutStopSec=60", "TimeoutStopSecs=60", 1)
-	if err := os.WriteFile(copied, []byte(bad), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(copied, []byte(bad), 0o644))
 	if said := combined(t, "systemd-analyze", "verify", copied); !strings.Contains(said, "TimeoutStopSecs") {
 		t.Errorf("systemd-analyze verify does not see a key that there is not: %s", said)
 	}
@@ -50,9 +45,7 @@ var share = regexp.MustCompile(`^[0-9]+\.[0-9]+$`)
 // upgrades to its end.
 func TestUnitAllowsWhatIsCalled(t *testing.T) {
 	unit, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "sequins.service"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	allowed := allowedCalls(t, string(unit))
 	if allowed["mount"] || !allowed["preadv2"] {
 		t.Fatal("the filter is misunderstood")
@@ -65,9 +58,7 @@ func TestUnitAllowsWhatIsCalled(t *testing.T) {
 		Prefix: []string{"strace", "-D", "-f", "-qq", "-c", "-o", calls},
 	})
 	n.WaitCurrent(t, "words", "1")
-	if err := os.Rename(filepath.Join(source, "words", "1"), filepath.Join(source, "words", "2")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(filepath.Join(source, "words", "1"), filepath.Join(source, "words", "2")))
 	n.Signal(t, syscall.SIGHUP)
 	n.WaitCurrent(t, "words", "2")
 	// Once a second the node asks what of that which is read is in memory.

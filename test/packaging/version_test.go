@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -22,12 +23,8 @@ func newRepository(t *testing.T) repository {
 	t.Helper()
 	r := repository{t, t.TempDir()}
 	script, err := os.ReadFile(filepath.Join(process.Root(), "packaging", "version.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(r.dir, "version.sh"), script, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(filepath.Join(r.dir, "version.sh"), script, 0o755))
 	r.git("2026-01-31T12:00:00Z", "init", "-q", "-b", "main")
 	return r
 }
@@ -75,9 +72,7 @@ func TestVersionsAreOrdered(t *testing.T) {
 	for range 11 { // from one digit to two
 		versions = append(versions, r.version("2026-02-02T00:00:00Z"))
 	}
-	if err := os.WriteFile(filepath.Join(r.dir, "version"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(r.dir, "version"), nil, 0o644))
 	r.git("2026-02-02T00:00:00Z", "add", "version")
 	versions = append(versions, r.described()) // a working tree with changes
 	for _, tag := range []string{"v0.1.0-rc1", "v0.1.0-rc2", "v0.1.0"} {
@@ -117,9 +112,7 @@ func ordered(t *testing.T, versions []string) {
 // Where there is no repository, the time of the build decides.
 func TestVersionWithoutARepository(t *testing.T) {
 	r := newRepository(t)
-	if err := os.RemoveAll(filepath.Join(r.dir, ".git")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(filepath.Join(r.dir, ".git")))
 	t.Setenv("SOURCE_DATE_EPOCH", "1769903999")
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(r.dir))
 	for given, want := range map[string]string{

@@ -4,15 +4,15 @@ import (
 	"net"
 	"strconv"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 func TestFree(t *testing.T) {
 	seen := map[string]bool{}
 	for range 200 {
 		addr, err := Free()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		host, port, err := net.SplitHostPort(addr)
 		if n, _ := strconv.Atoi(port); err != nil || host != "127.0.0.1" || n < first || n >= last || seen[addr] {
 			t.Errorf("%s: %v, given before: %v", addr, err, seen[addr])
@@ -31,14 +31,10 @@ func TestLock(t *testing.T) {
 	if second, err := lock(port); err != nil || second != nil {
 		t.Errorf("the second lock: %v, %v", second, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 	f, err = lock(port)
 	if err != nil || f == nil {
 		t.Fatalf("a lock after the first was released: %v, %v", f, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 }

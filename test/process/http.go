@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 // Response is a complete response.
@@ -177,15 +179,31 @@ func (n *Node) Get(t testing.TB, target string) *Response {
 	return r
 }
 
+// Expect asks for a key and ends the test unless the answer has a code, a version and a body; any body if that is empty.
+func (n *Node) Expect(t testing.TB, target string, code int, version, body string) {
+	t.Helper()
+	r := n.Get(t, target)
+	if r.Code != code || r.Version() != version || body != "" && string(r.Body) != body {
+		t.Fatalf("GET %s: %d of version %q: %.100q; want %d of %q: %.100q", target, r.Code, r.Version(), r.Body, code, version, body)
+	}
+}
+
+// ExpectKeys asks a version of key-000000, key-000001, …, as many as records, for every seventh, or for some 300. The value of
+// the third is values/2.
+func (n *Node) ExpectKeys(t testing.TB, db, version, values string, records int) {
+	t.Helper()
+	for i := 0; i < records; i += max(7, records/300) {
+		n.Expect(t, fmt.Sprintf("/%s/key-%06d", db, i), 200, version, fmt.Sprintf("%s/%d", values, i))
+	}
+}
+
 // Metrics returns the metrics of the debug listener.
 func (n *Node) Metrics(t testing.TB) string {
 	t.Helper()
 	c := &Client{addr: n.Debug}
 	defer c.Close()
 	r, err := c.Get("/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return string(r.Body)
 }
 

@@ -175,9 +175,7 @@ type Node struct {
 func FreeAddr(t testing.TB) string {
 	t.Helper()
 	addr, err := ports.Free()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return addr
 }
 
@@ -213,9 +211,7 @@ func Launch(t testing.TB, c Config) *Node {
 		c.Extra = "require_success_file = false\n" + c.Extra // the tests' damaged versions have none
 	}
 	text := fmt.Sprintf("source = %q\nlocal_store = %q\nbind = %q\n%s\n[debug]\nbind = %q\npprof = true\n%s\n", c.Source, c.Store, n.Addr, c.Extra, n.Debug, c.Sections)
-	if err := os.WriteFile(n.Conf, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(n.Conf, []byte(text), 0o644))
 	args := append(append([]string{}, c.Prefix...), c.Binary, "--config", n.Conf)
 	n.cmd = exec.Command(args[0], args[1:]...)
 	n.cmd.Stdout, n.cmd.Stderr = &n.log, &n.log
@@ -223,9 +219,7 @@ func Launch(t testing.TB, c Config) *Node {
 	runtime.LockOSThread() // Pdeathsig applies to the thread that started the process
 	err := n.cmd.Start()
 	runtime.UnlockOSThread()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	go func() {
 		n.err = n.cmd.Wait()
 		fmt.Fprintf(&n.log, "%s: the process has ended: %s\n", time.Now().Format(time.RFC3339Nano), n.cmd.ProcessState)
@@ -267,9 +261,7 @@ func (n *Node) Kill() {
 // Signal sends a signal to the process.
 func (n *Node) Signal(t testing.TB, s syscall.Signal) {
 	t.Helper()
-	if err := n.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, n.cmd.Process.Signal(s))
 }
 
 // WaitExit waits for the process to end and returns its exit code.

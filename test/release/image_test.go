@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -44,9 +45,7 @@ func TestImageConfig(t *testing.T) {
 	for _, arch := range []string{"amd64", "arm64"} {
 		var c config
 		said := process.OutputOf(t, "skopeo", "--override-os", "linux", "--override-arch", arch, "inspect", "--config", "oci-archive:"+imageFile()+":"+version)
-		if err := json.Unmarshal([]byte(said), &c); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal([]byte(said), &c))
 		labels := c.Config.Labels
 		c.Config.Labels = nil
 		want := config{Created: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Architecture: arch, OS: "linux"}
@@ -84,18 +83,14 @@ func TestImage(t *testing.T) {
 		t.Run(arch, func(t *testing.T) {
 			root := unpack(t, arch)
 			parents(t, root)
-			if err := os.CopyFS(filepath.Join(root, "srv"), os.DirFS(filepath.Join(process.Root(), "docs", "example"))); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.CopyFS(filepath.Join(root, "srv"), os.DirFS(filepath.Join(process.Root(), "docs", "example"))))
 			process.OutputOf(t, "chmod", "-R", "a+rX", filepath.Join(root, "srv"))
 			program := []string{"/usr/bin/sequins"}
 			if arch == "arm64" { // which serves from what amd64 has loaded: see TestServe
 				process.OutputOf(t, "cp", "-a", store, filepath.Join(root, "var"))
 				program = []string{"/emulator", "/usr/bin/sequins"}
 				path, err := exec.LookPath(emulator)
-				if err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, err)
 				process.OutputOf(t, "cp", path, filepath.Join(root, "emulator"))
 			}
 			addr := process.FreeAddr(t)
@@ -115,9 +110,7 @@ func TestImage(t *testing.T) {
 func parents(t *testing.T, root string) {
 	t.Helper()
 	for dir := root; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chmod(dir, 0o755))
 	}
 }
 
@@ -142,9 +135,7 @@ func TestImageFiles(t *testing.T) {
 		Layers []struct{ Digest string }
 	}
 	b, err := os.ReadFile(filepath.Join(layout, "manifest.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if err := json.Unmarshal(b, &manifest); err != nil || len(manifest.Layers) != 1 {
 		t.Fatalf("%d layers, %v", len(manifest.Layers), err)
 	}
@@ -193,9 +184,7 @@ func authorities(t *testing.T, bundle []byte) {
 		}
 	}
 	debian, err := os.ReadFile("/etc/ssl/certs/ca-certificates.crt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ours, theirs, common := subjects(bundle), subjects(debian), 0
 	for subject := range ours {
 		if theirs[subject] {

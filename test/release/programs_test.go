@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -29,9 +30,7 @@ func TestStatic(t *testing.T) {
 	machines := map[string]elf.Machine{"linux-amd64": elf.EM_X86_64, "linux-arm64": elf.EM_AARCH64}
 	for system, machine := range machines {
 		f, err := elf.Open(programs[system])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		libraries, err := f.ImportedLibraries()
 		if err != nil || len(libraries) > 0 || f.Machine != machine || f.Section(".interp") != nil || f.Section(".debug_info") != nil {
 			t.Errorf("%s: %v, libraries %q, %v", system, f.Machine, libraries, err)
@@ -40,9 +39,7 @@ func TestStatic(t *testing.T) {
 	}
 	for system, cpu := range map[string]macho.Cpu{"darwin-amd64": macho.CpuAmd64, "darwin-arm64": macho.CpuArm64} {
 		f, err := macho.Open(programs[system])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		libraries, err := f.ImportedLibraries()
 		if err != nil || f.Cpu != cpu || f.Type != macho.TypeExec {
 			t.Errorf("%s: %v %v, %v", system, f.Cpu, f.Type, err)
@@ -71,9 +68,7 @@ func TestStatic(t *testing.T) {
 func goVersion(t *testing.T) string {
 	t.Helper()
 	mod, err := os.ReadFile(filepath.Join(process.Root(), "go.mod"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, rest, _ := strings.Cut(string(mod), "\ngo ")
 	version, _, _ := strings.Cut(rest, "\n")
 	return version
@@ -110,9 +105,7 @@ func TestBuildOnArm64(t *testing.T) {
 // The packages for arm64 have the program of the release, and what the packages for amd64 have.
 func TestPackagesForArm64(t *testing.T) {
 	want, err := os.ReadFile(programs["linux-arm64"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	deb, rpm := filepath.Join(dist, "sequins_7.8.9_arm64.deb"), filepath.Join(dist, "sequins-7.8.9-1.aarch64.rpm")
 	if got := strings.TrimSpace(process.OutputOf(t, "dpkg-deb", "--field", deb, "Architecture")); got != "arm64" {
 		t.Errorf("the deb is for %s", got)
@@ -150,9 +143,7 @@ func serve(t *testing.T, addr string, cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	defer func() {
 		if t.Failed() {
 			_ = cmd.Process.Kill() // it may have ended
@@ -166,9 +157,7 @@ func serve(t *testing.T, addr string, cmd *exec.Cmd) {
 		r, err := c.Get("/words/apple")
 		return err == nil && r.Code == 200 && string(r.Body) == exampleApple
 	})
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 	if err := cmd.Wait(); err != nil {
 		t.Errorf("%v", err)
 	}

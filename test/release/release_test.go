@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/packaging"
 	"sequins/test/process"
 )
@@ -116,9 +117,7 @@ func TestFiles(t *testing.T) {
 func names(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, e := range entries {
 		all = append(all, e.Name())
 	}
@@ -130,9 +129,7 @@ func names(t *testing.T, dir string) (all []string) {
 func TestReproducible(t *testing.T) {
 	dir := t.TempDir()
 	source, again := filepath.Join(dir, "another", "directory of sources"), filepath.Join(dir, "again")
-	if err := checkout(source); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, checkout(source))
 	process.OutputOf(t, "find", source, "-not", "-path", "*/.git/*", "-type", "f", "-exec", "touch", "-d", "2020-02-02T02:02:02Z", "{}", "+")
 	process.OutputOf(t, "chmod", "-R", "go-rwx", source)
 	out, err := makeRelease(source, again, "TZ=Asia/Kolkata", "LC_ALL=C.UTF-8", "LANG=C.UTF-8", "GOAMD64=v2", "GOFLAGS=-tags=other", "USER=other", "GZIP=-1")
@@ -153,13 +150,9 @@ func TestReproducible(t *testing.T) {
 func expectEqual(t *testing.T, one, other string) {
 	t.Helper()
 	a, err := os.ReadFile(one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b, err := os.ReadFile(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !bytes.Equal(a, b) {
 		t.Errorf("%s differs: %d and %d bytes", filepath.Base(one), len(a), len(b))
 	}
@@ -169,9 +162,7 @@ func expectEqual(t *testing.T, one, other string) {
 func TestNoPaths(t *testing.T) {
 	for system, program := range programs {
 		b, err := os.ReadFile(program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if at := bytes.Index(b, []byte(filepath.Dir(dist))); at >= 0 {
 			t.Errorf("%s: at %d it has %q", system, at, b[at:at+80])
 		}
@@ -181,13 +172,9 @@ func TestNoPaths(t *testing.T) {
 // The notes are the part of the changelog; and a version that it has nothing about cannot be released.
 func TestNotes(t *testing.T) {
 	notes, err := os.ReadFile(filepath.Join(dist, "sequins-7.8.9-notes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	changelog, err := os.ReadFile(filepath.Join(process.Root(), "CHANGELOG.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, want, _ := strings.Cut(string(changelog), "\n## [Unreleased]\n")
 	want, _, _ = strings.Cut(want, "\n## [")
 	if strings.TrimSpace(string(notes)) != strings.TrimSpace(want) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -24,9 +25,7 @@ import (
 func modules(t *testing.T, program string) map[string]string {
 	t.Helper()
 	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	all := map[string]string{}
 	for _, m := range info.Deps {
 		if m.Replace == nil {
@@ -57,12 +56,8 @@ sys.exit(str(fault) if fault else 0)`, file)
 			Components []component
 		}
 		b, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(b, &bom); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, json.Unmarshal(b, &bom))
 		if c := bom.Metadata.Component; c.Name != "sequins" || c.Version != tag {
 			t.Errorf("%s: the SBOM is of %v", system, c)
 		}
@@ -83,9 +78,7 @@ type component struct{ Name, Version string }
 func TestNotices(t *testing.T) {
 	for system, program := range programs {
 		b, err := os.ReadFile(filepath.Join(filepath.Dir(program), "THIRD_PARTY_NOTICES"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, name := range slices.Sorted(maps.Keys(modules(t, program))) {
 			want := fmt.Sprintf("\n%s %s: ", name, modules(t, program)[name])
 			if !strings.Contains(string(b), want) {

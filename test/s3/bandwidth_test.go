@@ -15,6 +15,7 @@ import (
 	"sequins/source/local"
 	"sequins/source/objects"
 	"sequins/source/s3"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/speed"
 )
@@ -39,13 +40,9 @@ func TestBandwidth(t *testing.T) {
 		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: g.Endpoint(), PathStyle: true,
 		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey, Options: objects.Options{Dial: counter.Dial},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	disk, err := local.New(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	limiter := rate.NewLimiter(limit, limit/20)
 	var onDisk load.Progress
 	var loads sync.WaitGroup

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
 	"sequins/test/process"
@@ -38,9 +39,7 @@ func TestVersionsOfABucket(t *testing.T) {
 	g := gateway.Start(t)
 	c := configure(t, g.Endpoint(), gateway.SecretKey)
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
-	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections+"[db.avro-null]\nkey = \"id\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections+"[db.avro-null]\nkey = \"id\"\n"), 0o600))
 	byEnvironment := []string{
 		"SEQUINS_S3_ENDPOINT=" + g.Endpoint(), "SEQUINS_S3_PATH_STYLE=true", "SEQUINS_S3_REGION=" + gateway.Region,
 		"AWS_ACCESS_KEY_ID=" + gateway.AccessKey, "AWS_SECRET_ACCESS_KEY=" + gateway.SecretKey,
@@ -74,9 +73,7 @@ func TestBlocksOfABucket(t *testing.T) {
 	g := gateway.Start(t)
 	c := configure(t, g.Endpoint(), gateway.SecretKey)
 	conf := filepath.Join(t.TempDir(), "sequins.conf")
-	if err := os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte("source = \"/none\"\n"+c.Sections), 0o600))
 	from, built := filepath.Join(t.TempDir(), "large", "1"), filepath.Join(t.TempDir(), "large", "1")
 	sequencefiles.WriteFile(t, filepath.Join(from, "part-00000"), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
 		value, rng := make([]byte, 1<<20), rand.NewChaCha8([32]byte{})
@@ -108,9 +105,7 @@ func TestErrorsOfABucket(t *testing.T) {
 	upload(t, g, "db", "1", 1, 10)
 	conf := func(endpoint, secret string) string {
 		path := filepath.Join(t.TempDir(), "sequins.conf")
-		if err := os.WriteFile(path, []byte("source = \"/none\"\n"+configure(t, endpoint, secret).Sections), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, []byte("source = \"/none\"\n"+configure(t, endpoint, secret).Sections), 0o600))
 		return path
 	}
 	good, refused, away := conf(g.Endpoint(), gateway.SecretKey), conf(g.Endpoint(), "not-the-secret"), conf("http://127.0.0.1:1", gateway.SecretKey)

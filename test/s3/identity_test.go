@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/process"
 )
@@ -39,9 +40,7 @@ func TestWebIdentity(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "token")
 	rotate := func(token string) {
-		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(file, []byte(token), 0o600))
 	}
 	rotate("first")
 	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/sequins")
@@ -57,12 +56,12 @@ func TestWebIdentity(t *testing.T) {
 	c.Sections = fmt.Sprintf("[s3]\nendpoint = %q\npath_style = true\n", g.Endpoint())
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
-	expect(t, n, "db", "1", "1", 2000)
+	n.ExpectKeys(t, "db", "1", "1", 2000)
 	rotate("second")
 	n.WaitFor(t, "the node shows the new token", func() bool { return count("second") > 0 })
 	upload(t, g, "db", "2", 3, 2000)
 	n.WaitCurrent(t, "db", "2")
-	expect(t, n, "db", "2", "2", 2000)
+	n.ExpectKeys(t, "db", "2", "2", 2000)
 	if n := count("first"); n < 2 {
 		t.Errorf("the first token was shown %d times, want by the node and by its load process", n)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/input/sequencefile"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
 	"sequins/test/process"
@@ -47,13 +48,9 @@ func removeHidden(t *testing.T, dir string) {
 	t.Helper()
 	for _, pattern := range []string{".*", "_*"} {
 		names, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, name := range names {
-			if err := os.RemoveAll(name); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.RemoveAll(name))
 		}
 	}
 }
@@ -63,22 +60,16 @@ func removeHidden(t *testing.T, dir string) {
 func compare(t *testing.T, n *process.Node, path string) (records int) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	r, err := sequencefile.NewReader(f, path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer r.Close()
 	c := n.Client()
 	defer c.Close()
 	for ; r.Scan(); records++ {
 		answer, err := c.Get("/db/" + string(r.Key()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if answer.Code != 200 || string(answer.Body) != string(r.Value()) {
 			t.Fatalf("%s: %d %.100q, want %.100q", r.Key(), answer.Code, answer.Body, r.Value())
 		}

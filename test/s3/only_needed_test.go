@@ -21,6 +21,7 @@ import (
 	"sequins/shard"
 	"sequins/source/s3"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/sequencefiles"
 	"sequins/test/speed"
@@ -43,9 +44,7 @@ func (l *ledger) reset() map[string]int64 {
 
 func (l *ledger) serve(t *testing.T, g *gateway.Gateway) (endpoint string) {
 	upstream, err := url.Parse(g.Endpoint())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(upstream)
@@ -80,20 +79,14 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: asked.serve(t, g), PathStyle: true,
 		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	local, err := store.Open(filepath.Join(t.TempDir(), "store"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer local.Close()
 	var progress load.Progress
 	loader := load.New(src, &progress, load.Options{})
 	plan, err := loader.Plan(t.Context(), "db", "1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if !plan.Aligned || plan.Partitioner != shard.Hadoop {
 		t.Fatalf("planned as %v, aligned %v", plan.Partitioner, plan.Aligned)
 	}
@@ -103,9 +96,7 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 		}
 	}
 	sampled := progress.Snapshot().Fetched
-	if err := speed.Load(t.Context(), loader, local, plan, want); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, speed.Load(t.Context(), loader, local, plan, want))
 	var total int64
 	got := asked.reset()
 	for _, p := range want {
@@ -130,27 +121,19 @@ func TestOnlyWhatIsNeeded(t *testing.T) {
 // writeCut writes SequenceFiles that are cut as MapReduce cuts them, and returns how large each is.
 func writeCut(t *testing.T, dir string, files, records, valueSize int) map[string]int64 {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	sizes := map[string]int64{}
 	for i := range files {
 		name := fmt.Sprintf("part-r-%05d", i)
 		var b bytes.Buffer
 		w, err := sequencefiles.NewWriter(&b, sequencefiles.WriterOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for k := range records {
 			if key := fmt.Appendf(nil, "key-%06d", k); shard.Hadoop.Partition(key, files) == i {
-				if err := w.Append(key, fmt.Appendf(nil, "%0*d", valueSize, k)); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, w.Append(key, fmt.Appendf(nil, "%0*d", valueSize, k)))
 			}
 		}
-		if err := errors.Join(w.Close(), os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(w.Close(), os.WriteFile(filepath.Join(dir, name), b.Bytes(), 0o644)))
 		sizes[name] = int64(b.Len())
 	}
 	return sizes

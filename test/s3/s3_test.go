@@ -53,18 +53,6 @@ func writeFile(t testing.TB, path, version string, first, step, n int) {
 	})
 }
 
-// expect asks for every seventh key of a version, or for some 300.
-func expect(t testing.TB, n *process.Node, db, version, values string, records int) {
-	t.Helper()
-	for i := 0; i < records; i += max(7, records/300) {
-		target := fmt.Sprintf("/%s/key-%06d", db, i)
-		r := n.Get(t, target)
-		if want := fmt.Sprintf("%s/%d", values, i); r.Code != 200 || r.Version() != version || string(r.Body) != want {
-			t.Fatalf("GET %s: %d of %q: %.100q, want %q", target, r.Code, r.Version(), r.Body, want)
-		}
-	}
-}
-
 // TestRefused uses the wrong secret: the log names the refused request and does not contain the
 // secret.
 func TestRefused(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 
 	"sequins/source/local"
 	"sequins/source/s3"
+	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/speed"
 )
@@ -21,15 +22,11 @@ func BenchmarkLoad(b *testing.B) {
 	g := gateway.Start(b)
 	g.PutTree(b, speed.DB+"/"+speed.Version, version)
 	disk, err := local.New(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	bucket, err := s3.New(b.Context(), s3.Options{
 		URL: "s3://" + gateway.Bucket, Region: gateway.Region, Endpoint: g.Endpoint(), PathStyle: true,
 		AccessKeyID: gateway.AccessKey, SecretAccessKey: gateway.SecretKey,
 	})
-	if err != nil {
-		b.Fatal(err)
-	}
+	expect.NoError(b, err)
 	speed.Compare(b, disk, speed.Remote{Name: "s3", Source: bucket, CPU: g.CPU}, total)
 }

@@ -5,25 +5,19 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // WriteFile writes a file, and its directory if there is none, with the records that are added.
 func WriteFile(t testing.TB, path string, opts WriterOptions, records func(add func(key, value string))) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	w, err := NewWriter(f, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	records(func(key, value string) { err = errors.Join(err, w.Append([]byte(key), []byte(value))) })
-	if err := errors.Join(err, w.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, w.Close(), f.Close()))
 }

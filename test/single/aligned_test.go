@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -25,7 +26,5 @@ func writeAligned(t testing.TB, dir string, files, n int) {
 			}
 		})
 	}
-	if err := os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -29,9 +30,7 @@ func TestCompleteness(t *testing.T) {
 	}
 	touch := func(name, content string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(source, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(filepath.Join(source, name), []byte(content), 0o644))
 	}
 	write("plain/1/part-0", "a")
 	write("committed/1/part-0", "a")
@@ -41,12 +40,8 @@ func TestCompleteness(t *testing.T) {
 	write("marked/2/part-0", "a")
 	write("broken/1/part-0", "a")
 	touch("broken/1/_committed_1", `{"added": ["part-0"], "removed": []}`)
-	if err := os.MkdirAll(filepath.Join(source, "broken/2"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(source, "broken/2/_SUCCESS"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(source, "broken/2"), 0o755))
+	expect.NoError(t, syscall.Mkfifo(filepath.Join(source, "broken/2/_SUCCESS"), 0o644))
 	write("table/1/data/part-0", "a")
 
 	n := process.Start(t, c)
@@ -63,6 +58,6 @@ func TestCompleteness(t *testing.T) {
 	n.Signal(t, syscall.SIGHUP)
 	n.WaitCurrent(t, "committed", "1")
 	n.WaitCurrent(t, "marked", "2")
-	expect(t, n, "/committed/b", 200, "1", "committed/1/part-1")
-	expect(t, n, "/committed/a", 404, "1", "")
+	n.Expect(t, "/committed/b", 200, "1", "committed/1/part-1")
+	n.Expect(t, "/committed/a", 404, "1", "")
 }

@@ -16,6 +16,7 @@ import (
 	"sequins/internal/content"
 	"sequins/shard"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -31,12 +32,8 @@ func cut(t *testing.T, c process.Config, db string, p int, length func(size int6
 	t.Helper()
 	path := filepath.Join(contentDir(c.Store, db, "1"), fmt.Sprintf("%05d.block", p))
 	st, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, length(st.Size())); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.Truncate(path, length(st.Size())))
 }
 
 // cuts are lengths that a block is cut to, a partition each.
@@ -130,24 +127,16 @@ func small(t *testing.T, dir string, partitions, keys int, partitioner shard.Par
 	}
 	for p, keys := range all {
 		f, err := os.Create(filepath.Join(dir, fmt.Sprintf("%05d.block", p)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		w, err := blocks.NewWriter(f, blocks.WriterOptions{Partition: p, Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, key := range keys {
-			if err := w.Add([]byte(key), []byte("value of "+key)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, w.Add([]byte(key), []byte("value of "+key)))
 		}
 		if _, err := w.Finish(); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, f.Close())
 	}
 }
 
@@ -157,16 +146,12 @@ func TestManySmallPartitions(t *testing.T) {
 	t.Parallel()
 	const dbs, partitions, keys = 20, 1000, 5000
 	partitioner, err := shard.ParsePartitioner("string")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, c := newNode(t)
 	c.Source += "-that-is-away" // it is served all the same
 	c.Prefix = []string{"sh", "-c", `ulimit -n 10000; exec "$@"`, "sh"}
 	local, err := store.Open(c.Store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	made := t.TempDir()
 	small(t, made, partitions, keys, partitioner)
 	for i := range dbs {
@@ -177,21 +162,13 @@ func TestManySmallPartitions(t *testing.T) {
 		}
 		dir, err := local.Create(db, store.Manifest{Version: "1", Input: content.Sum(db), Format: "sequencefile", Partitions: partitions, Partitioner: "string",
 			Files: files, LastModified: time.Unix(1, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for p := range partitions {
-			if err := os.Link(filepath.Join(made, filepath.Base(dir.BlockPath(p))), dir.BlockPath(p)); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Link(filepath.Join(made, filepath.Base(dir.BlockPath(p))), dir.BlockPath(p)))
 		}
-		if err := local.SetState(db, store.State{Served: dir.Manifest().Content()}); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, local.SetState(db, store.State{Served: dir.Manifest().Content()}))
 	}
-	if err := local.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, local.Close())
 	n := process.Start(t, c)
 	for i := range dbs {
 		n.WaitCurrent(t, fmt.Sprintf("db%02d", i), "1")
@@ -231,9 +208,7 @@ func TestSharesOfDescriptors(t *testing.T) {
 	var idle []net.Conn
 	for range limit {
 		conn, err := net.DialTimeout("tcp", n.Addr, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		idle = append(idle, conn)
 	}
 	n.WaitLog(t, "too many connections")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -27,9 +28,7 @@ type agent struct {
 func startAgent(t *testing.T) *agent {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	a := &agent{conn: conn, done: make(chan struct{})}
 	go func() {
 		defer close(a.done)
@@ -105,11 +104,11 @@ func TestDatadog(t *testing.T) {
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
 	for i := range 20 {
-		expect(t, n, fmt.Sprintf("/words/key-%06d", i), 200, "1", "")
+		n.Expect(t, fmt.Sprintf("/words/key-%06d", i), 200, "1", "")
 	}
-	expect(t, n, "/words/absent", 404, "1", "")
-	expect(t, n, "/words/key-000001?proxy=1", 200, "1", "") // of another node
-	expect(t, n, "/none/key", 404, "", "")
+	n.Expect(t, "/words/absent", 404, "1", "")
+	n.Expect(t, "/words/key-000001?proxy=1", 200, "1", "") // of another node
+	n.Expect(t, "/none/key", 404, "", "")
 	writeVersion(t, source, "words", "2", 4, 1000, numbered("2"))
 	n.WaitCurrent(t, "words", "2")
 	n.Signal(t, syscall.SIGTERM)
@@ -164,7 +163,7 @@ func TestDatadogAway(t *testing.T) {
 	c.Sections = fmt.Sprintf("[datadog]\nurl = %q\n", process.FreeAddr(t))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "words", "1")
-	expect(t, n, "/words/key-000001", 200, "1", "1/1")
+	n.Expect(t, "/words/key-000001", 200, "1", "1/1")
 	n.Signal(t, syscall.SIGTERM)
 	if code := n.WaitExit(t); code != 0 {
 		t.Errorf("exit code %d", code)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -15,9 +16,7 @@ import (
 func damage(t *testing.T, path string) os.FileInfo {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	b := make([]byte, 1)
 	if _, err := f.ReadAt(b, 100); err != nil {
@@ -28,9 +27,7 @@ func damage(t *testing.T, path string) os.FileInfo {
 		t.Fatal(err)
 	}
 	st, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return st
 }
 

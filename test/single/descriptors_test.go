@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -29,9 +30,7 @@ func TestOutOfDescriptors(t *testing.T) {
 		}
 	}()
 	ask := func(c net.Conn, within time.Duration) (answer string, err error) {
-		if err := c.SetDeadline(time.Now().Add(within)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, c.SetDeadline(time.Now().Add(within)))
 		if _, err := io.WriteString(c, "GET /words/key-000001 HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -45,9 +44,7 @@ func TestOutOfDescriptors(t *testing.T) {
 			t.Fatal("there is no limit")
 		}
 		c, err := net.Dial("tcp", n.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if answer, err := ask(c, 2*time.Second); err != nil {
 			waiting = c
 		} else if open = append(open, c); !strings.HasSuffix(answer, "\r\n\r\n1/1") {

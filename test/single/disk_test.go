@@ -16,6 +16,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -33,13 +34,9 @@ func mountDisk(t *testing.T, path string) *disk {
 	if _, err := os.Stat("/dev/fuse"); err != nil {
 		t.Fatalf("this test needs FUSE in the kernel (modprobe fuse): %v", err)
 	}
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(path, 0o755))
 	root, err := fs.NewLoopbackRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	d := &disk{}
 	server, err := fs.Mount(path, &diskNode{root.(*fs.LoopbackNode), d}, &fs.Options{
 		// With SyncRead there is no bound for the reads in flight of all files, and without passthrough all reads come here.
@@ -152,7 +149,7 @@ func TestHangingDisk(t *testing.T) {
 	asked.check(t)
 	for i := range keys {
 		key, value := big("1")(i)
-		expect(t, n, "/hangs/"+key, 200, "1", value)
+		n.Expect(t, "/hangs/"+key, 200, "1", value)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
@@ -26,9 +27,7 @@ import (
 
 func removeAll(t testing.TB, path string) {
 	t.Helper()
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.RemoveAll(path))
 }
 
 // startWithGood starts a node that serves version 1 of db, so that each fault of version 2 can be
@@ -57,9 +56,7 @@ func TestBadFiles(t *testing.T) {
 	}
 	size := func() int {
 		st, err := os.Stat(good[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return int(st.Size())
 	}()
 	tests := []struct {
@@ -72,13 +69,9 @@ func TestBadFiles(t *testing.T) {
 			path := filepath.Join(dir, "part-r-00000")
 			copyFile(t, good[0], path, -1)
 			b, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			b[len(b)-30] ^= 0x55
-			if err := os.WriteFile(path, b, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(path, b, 0o644))
 		}, []string{"part-r-00000", "offset"}},
 		{"alien", func(dir string) {
 			copyFile(t, filepath.Join(harness.FixturesDir(t), "..", "..", "go.mod"), filepath.Join(dir, "part-r-00000"), -1)
@@ -89,9 +82,7 @@ func TestBadFiles(t *testing.T) {
 			copyFile(t, sparkey[0], filepath.Join(dir, "part-00001.spl"), -1)
 		}, []string{"part-r-00000", "part-00001.spl"}},
 		{"empty directory", func(dir string) {
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.MkdirAll(dir, 0o755))
 		}, []string{"no data files"}},
 		{"no records", func(dir string) {
 			db := filepath.Dir(dir)
@@ -104,18 +95,16 @@ func TestBadFiles(t *testing.T) {
 			source, n := startWithGood(t)
 			tmp := filepath.Join(source, "db", "_2")
 			tt.make(tmp)
-			if err := os.Rename(tmp, filepath.Join(source, "db", "2")); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Rename(tmp, filepath.Join(source, "db", "2")))
 			wantText(t, waitError(t, n, "db", "2"), tt.want...)
-			expect(t, n, "/db/key-000042", 200, "1", "1/42")
+			n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 			if !n.Health(t)["db"]["1"].Current {
 				t.Error("version 1 is not current any more")
 			}
 			removeAll(t, filepath.Join(source, "db", "2"))
 			writeVersion(t, source, "db", "2", 2, 100, numbered("2"))
 			n.WaitCurrent(t, "db", "2")
-			expect(t, n, "/db/key-000042", 200, "2", "2/42")
+			n.Expect(t, "/db/key-000042", 200, "2", "2/42")
 		})
 	}
 }
@@ -128,10 +117,10 @@ func TestEmptyVersionAllowed(t *testing.T) {
 	writeVersion(t, source, "db", "1", 0, 0, numbered("1"))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
-	expect(t, n, "/db/anything", 404, "1", "")
+	n.Expect(t, "/db/anything", 404, "1", "")
 	writeVersion(t, source, "db", "2", 3, 0, numbered("2"))
 	n.WaitCurrent(t, "db", "2")
-	expect(t, n, "/db/anything", 404, "2", "")
+	n.Expect(t, "/db/anything", 404, "2", "")
 }
 
 // TestOlderVersionWhileNewestIsBad: a version in ERROR that leaves the node with nothing to serve
@@ -144,15 +133,13 @@ func TestOlderVersionWhileNewestIsBad(t *testing.T) {
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
 	waitError(t, n, "db", "2")
-	expect(t, n, "/db/key-000007", 200, "1", "1/7")
+	n.Expect(t, "/db/key-000007", 200, "1", "1/7")
 }
 
 // mountTmpfs mounts a small file system for a store until the test ends.
 func mountTmpfs(t *testing.T, path, size string) {
 	t.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(path, 0o755))
 	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, "size="+size); err != nil {
 		t.Fatalf("mounting a small tmpfs (this test must run as root): %v", err)
 	}
@@ -173,18 +160,14 @@ func TestDiskFull(t *testing.T) {
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
-	if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(ballast, make([]byte, 62<<20), 0o644))
 	writeVersion(t, source, "db", "2", 2, 5000, random(500))
 	wantText(t, waitError(t, n, "db", "2"), "no space left on device")
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 	n.WaitFor(t, "partial files are removed", func() bool {
 		return !strings.Contains(strings.Join(storeFiles(t, c.Store), " "), ".tmp")
 	})
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(ballast))
 	n.WaitCurrent(t, "db", "2")
 }
 
@@ -202,9 +185,7 @@ func TestRoomIsMade(t *testing.T) {
 			writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
 			n := process.Start(t, c)
 			n.WaitCurrent(t, "db", "1")
-			if err := os.WriteFile(ballast, make([]byte, 62<<20), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.WriteFile(ballast, make([]byte, 62<<20), 0o644))
 			writeVersion(t, source, "db", "2", 2, 5000, random(500))
 			n.Signal(t, syscall.SIGHUP)
 			failed := regexp.MustCompile(`a version that failed will be tried again" db=db version=2 in=(\S+)`)
@@ -221,9 +202,7 @@ func TestRoomIsMade(t *testing.T) {
 				n.Signal(t, syscall.SIGHUP)
 				return false
 			})
-			if err := os.Remove(ballast); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Remove(ballast))
 			n.Signal(t, syscall.SIGHUP)
 			begin := time.Now()
 			n.WaitCurrent(t, "db", "2")
@@ -259,17 +238,13 @@ func TestMinFreeDisk(t *testing.T) {
 		}
 	}()
 	dir := filepath.Join(source, "db", "_2")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(dir, 0o755))
 	small := filepath.Join(dir, "part-r-00000")
 	writeCompressed(t, small, 75<<20)
 	if info, err := os.Stat(small); err != nil || info.Size() > 1<<20 {
 		t.Fatalf("the file: %v, %v", info, err)
 	}
-	if err := os.Rename(dir, filepath.Join(source, "db", "2")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(dir, filepath.Join(source, "db", "2")))
 	wantText(t, waitError(t, n, "db", "2"), "the load has been ended after it had written", "16.0 MiB for load.min_free_disk", "no space left on device")
 	writeVersion(t, source, "other", "1", 2, 100, numbered("1"))
 	n.WaitCurrent(t, "other", "1")
@@ -283,10 +258,8 @@ func TestMinFreeDisk(t *testing.T) {
 	if got := strings.Count(n.Log(), "has been ended after"); got != 1 {
 		t.Errorf("the disk was filled %d times", got)
 	}
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
-	if err := syscall.Mount("tmpfs", c.Store, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", 8*size)); err != nil {
-		t.Fatal(err)
-	}
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
+	expect.NoError(t, syscall.Mount("tmpfs", c.Store, "tmpfs", syscall.MS_REMOUNT, fmt.Sprint("size=", 8*size)))
 	n.WaitCurrent(t, "db", "2")
 }
 
@@ -319,9 +292,7 @@ func random(size int) func(int) (string, string) {
 func TestSourceUnreachable(t *testing.T) {
 	t.Parallel()
 	source, n := startWithGood(t)
-	if err := os.Rename(source, source+".away"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(source, source+".away"))
 	n.WaitFor(t, "metrics tell of it", func() bool {
 		for line := range strings.Lines(n.Metrics(t)) {
 			if strings.HasPrefix(line, "sequins_source_unreachable_since_timestamp_seconds ") && !strings.HasSuffix(line, " 0\n") {
@@ -330,10 +301,8 @@ func TestSourceUnreachable(t *testing.T) {
 		}
 		return false
 	})
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
-	if err := os.Rename(source+".away", source); err != nil {
-		t.Fatal(err)
-	}
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
+	expect.NoError(t, os.Rename(source+".away", source))
 	writeVersion(t, source, "db", "2", 2, 100, numbered("2"))
 	n.WaitCurrent(t, "db", "2")
 	wantText(t, n.Log(), "source")
@@ -348,12 +317,10 @@ func TestStartWithoutSource(t *testing.T) {
 	n.WaitCurrent(t, "db", "1")
 	n.Signal(t, syscall.SIGTERM)
 	n.WaitExit(t)
-	if err := os.Rename(source, source+".away"); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(source, source+".away"))
 	n = process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 }
 
 // TestStartWithSourceThatHangs: the versions in the store are served at once although the source accepts connections
@@ -368,15 +335,13 @@ func TestStartWithSourceThatHangs(t *testing.T) {
 	n.Signal(t, syscall.SIGTERM)
 	n.WaitExit(t)
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer mute.Close()
 	c.Source = "s3://bucket/"
 	c.Sections = fmt.Sprintf("[s3]\nendpoint = %q\npath_style = true\nregion = \"r\"\naccess_key_id = \"k\"\nsecret_access_key = \"s\"\n", "http://"+mute.Addr().String())
 	n = process.Start(t, c)
 	n.WaitFor(t, "it serves", func() bool { return n.Get(t, "/db/key-000042").Code == 200 })
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 	if r := n.Get(t, "/readyz"); r.Code != 503 {
 		t.Errorf("ready before the source has had its time: %d %s", r.Code, r.Body)
 	}
@@ -419,7 +384,7 @@ func TestSecondProcess(t *testing.T) {
 		t.Error("a misspelt key: exit code 0")
 	}
 	wantText(t, second.Log(), "refresh_perod", "refresh_period")
-	expect(t, n, "/db/key-000003", 200, "1", "1/3")
+	n.Expect(t, "/db/key-000003", 200, "1", "1/3")
 }
 
 // oneError wants the reason in the last line, and no stack of a panic.
@@ -453,9 +418,7 @@ func TestKillDuringLoads(t *testing.T) {
 		c := n.Client()
 		for range stop { // each a moment of the load
 			r, err := c.Get("/db/key-000123")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if r.Code != 200 || r.Version() < served || string(r.Body) != r.Version()+"/123" {
 				t.Fatalf("round %d: %d of version %s after %s: %s", round, r.Code, r.Version(), served, r.Body)
 			}
@@ -469,7 +432,7 @@ func TestKillDuringLoads(t *testing.T) {
 	n.WaitCurrent(t, "db", last)
 	for i := range 3000 {
 		key, value := numbered(last)(i)
-		expect(t, n, "/db/"+key, 200, last, value)
+		n.Expect(t, "/db/"+key, 200, last, value)
 	}
 	var stray []string
 	t.Cleanup(func() { t.Logf("left on disk beside %s: %q", last, stray) })
@@ -503,9 +466,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 	before := map[string]os.FileInfo{}
 	for _, f := range kept {
 		st, err := os.Stat(filepath.Join(c.Store, "data", f))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		before[f] = st
 	}
 	c.Extra = strings.Replace(c.Extra, `throttle_loads = "1ms"`, "", 1)
@@ -518,7 +479,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 		}
 	}
 	for i := range 4000 {
-		expect(t, n, fmt.Sprintf("/db/key-%06d", i), 200, "1", fmt.Sprintf("1/%d", i))
+		n.Expect(t, fmt.Sprintf("/db/key-%06d", i), 200, "1", fmt.Sprintf("1/%d", i))
 	}
 }
 
@@ -546,9 +507,7 @@ func TestBadRequests(t *testing.T) {
 			c := n.Client()
 			defer c.Close()
 			r, err := c.Do(tt.method, tt.target, tt.header)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			ok := false
 			for _, code := range tt.codes {
 				ok = ok || r.Code == code
@@ -561,7 +520,7 @@ func TestBadRequests(t *testing.T) {
 			}
 		})
 	}
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 }
 
 // TestSlowClients: a client that never ends its request gets an error and is cut off, and one that
@@ -592,13 +551,9 @@ func TestSlowClients(t *testing.T) {
 func dial(t *testing.T, n *process.Node, request string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", n.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(process.Deadline)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, conn.SetDeadline(time.Now().Add(process.Deadline)))
 	if _, err := conn.Write([]byte(request)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -44,12 +45,8 @@ func TestDamagedFinishedBlocks(t *testing.T) {
 			t.Fatal(names, err)
 		}
 		flip(t, names[i%5])
-		if err := os.MkdirAll(filepath.Join(to, db), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(whole, filepath.Join(to, db, "1")); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(filepath.Join(to, db), 0o755))
+		expect.NoError(t, os.Rename(whole, filepath.Join(to, db, "1")))
 		n.WaitFor(t, db+" is in ERROR", func() bool { // or its manifest, with another last byte, is that of a build that goes on
 			return n.Health(t)[db]["1"].State == "ERROR" || process.LogHas(n.Log(), "version is not complete yet", "db="+db+" ", "_BLOCKS.json is truncated")
 		})
@@ -66,14 +63,10 @@ func TestDamagedFinishedBlocks(t *testing.T) {
 func flip(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer f.Close()
 	data, err := io.ReadAll(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	at := rand.IntN(len(data))
 	if _, err := f.WriteAt([]byte{data[at] ^ byte(1+rand.IntN(255))}, int64(at)); err != nil {
 		t.Fatal(err)
@@ -95,9 +88,7 @@ func TestBuildKilled(t *testing.T) {
 		target := filepath.Join(to, "db", version)
 		cmd := exec.Command(process.Binary(t), "build", from, target)
 		cmd.Env = append(os.Environ(), "SEQUINS_SETTLE=0s")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, cmd.Start())
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
 		if err := killAfter(cmd, ended, filepath.Join(to, "db", "."+version+".building"), rand.IntN(42)); err != nil {
@@ -141,17 +132,13 @@ func TestCopiedFinishedBlocks(t *testing.T) {
 	buildBlocks(t, filepath.Join(jobs, "db", "1"), built)
 	n := process.Start(t, process.Config{Source: to, Store: filepath.Join(t.TempDir(), "store"), Extra: `refresh_period = "50ms"` + "\n" + `settle = "0s"`})
 	target := filepath.Join(to, "db", "1")
-	if err := os.MkdirAll(target, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(target, 0o755))
 	for _, name := range []string{"_BLOCKS.json", "_SUCCESS", "part-00000.block", "part-00001.block", "part-00002.block", "part-00003.block"} {
 		data, err := os.ReadFile(filepath.Join(built, name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(target, name), data, 0o644)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if name == "part-00001.block" {
 			n.WaitFor(t, "a block is missed", func() bool { return strings.Contains(n.Log(), "_BLOCKS.json lists part-00002.block") })
 		}

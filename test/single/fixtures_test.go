@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -23,9 +24,7 @@ func TestEveryFixtureOverHTTP(t *testing.T) {
 	from, to, fixtures := harness.FixturesDir(t), t.TempDir(), harness.Fixtures(t)
 	own := process.Start(t, process.Config{Source: from, Store: filepath.Join(t.TempDir(), "store"), Sections: fieldsOf(fixtures)})
 	conf := filepath.Join(t.TempDir(), "build.conf")
-	if err := os.WriteFile(conf, []byte("source = \"/nowhere\"\n"+fieldsOf(fixtures)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, []byte("source = \"/nowhere\"\n"+fieldsOf(fixtures)), 0o644))
 	for _, f := range fixtures {
 		version := filepath.Join(f.Name, f.Meta.Version)
 		buildBlocks(t, "--config", conf, filepath.Join(from, version), filepath.Join(to, version))
@@ -83,9 +82,7 @@ func checkBuilt(t *testing.T, built, own *process.Node, f harness.Fixture) {
 		}
 		compared = true
 		files, err := o.Get(target)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, name := range []string{"Last-Modified", "Etag", "X-Sequins-Version", "Content-Length"} {
 			if r.Header.Get(name) != files.Header.Get(name) {
 				t.Errorf("%q: %s is %q from the files and %q from finished blocks", key, name, files.Header.Get(name), r.Header.Get(name))
@@ -112,9 +109,7 @@ func checkAll(t *testing.T, c *process.Client, f harness.Fixture, want map[strin
 		}
 	}
 	answers, err := c.GetAll(targets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for i, a := range answers {
 		r := present[i]
 		if a.Version() != f.Meta.Version || r == nil && a.Code != 404 || r != nil && (a.Code != 200 || !r.HasValue(a.Body)) {

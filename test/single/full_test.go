@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -18,9 +19,7 @@ import (
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for size := 1 << 20; size > 0; {
 		switch n, err := f.Write(make([]byte, size)); {
 		case errors.Is(err, syscall.ENOSPC):
@@ -31,9 +30,7 @@ func fill(t *testing.T, path string) {
 			t.Fatal(err)
 		}
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 }
 
 // TestDiskFullThenDeleteAndRollback fills the disk of a node to the last byte. A rollback by _PIN takes effect all the same, also across a
@@ -79,18 +76,14 @@ func TestDiskFullThenDeleteAndRollback(t *testing.T) {
 	serves("2")
 
 	conf, err := os.ReadFile(n.Conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), "keep_versions = 3", "keep_versions = 1", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), "keep_versions = 3", "keep_versions = 1", 1)), 0o644))
 	n.Signal(t, syscall.SIGHUP)
 	n.WaitFor(t, "version 1 is deleted", func() bool { return !stored("1") })
 	serves("2")
 	writeVersion(t, source, "db", "4", 2, keys/4, big("4"))
 	n.WaitCurrent(t, "db", "4")
-	expect(t, n, "/db/key-000042", 200, "4", "")
+	n.Expect(t, "/db/key-000042", 200, "4", "")
 }
 
 // writePin writes the file _PIN of the db, as one step.

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -144,15 +145,11 @@ func TestApprove(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "serves 1") || !strings.Contains(string(out), `approve = ['1']`) {
 		t.Fatalf("%s: %v: %s", command, err, out)
 	}
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 	n.WaitLog(t, "version approved")
 	conf, err := os.ReadFile(n.Conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), "min_records = 100", "min_records = 99", 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), "min_records = 100", "min_records = 99", 1)), 0o644))
 	n.Signal(t, syscall.SIGHUP)
 	n.WaitCurrent(t, "other", "1")
 }
@@ -172,7 +169,7 @@ func TestLongKeys(t *testing.T) {
 	}
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "one", "1")
-	expect(t, n, "/one/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/one/key-000042", 200, "1", "1/42")
 	n.WaitLog(t, "left_out=1")
 	if text := waitError(t, n, "two", "1"); !strings.Contains(text, "key of 65537") || !strings.Contains(text, "max_record_errors allows no more") {
 		t.Error(text)
@@ -195,7 +192,7 @@ func TestRollbackThroughTheGate(t *testing.T) {
 	n.WaitCurrent(t, "db", "3")
 	process.OutputOf(t, process.Binary(t), "rollback", "db", "3", "--source", source, "--server", n.Addr)
 	n.WaitLog(t, "version rolled back to")
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 }
 
 // TestRefresh: a node that looks at its source only when it is told to does so at sequins refresh, and follows a rollback

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -20,12 +21,8 @@ func makeBroken(t *testing.T, source string, versions ...string) {
 		if i%2 == 0 {
 			copyFile(t, filepath.Join(process.Root(), "go.mod"), filepath.Join(dir, "part-r-00000"), -1)
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.MkdirAll(dir, 0o755))
+		expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 	}
 }
 
@@ -33,7 +30,7 @@ func makeBroken(t *testing.T, source string, versions ...string) {
 func expectFirst(t *testing.T, n *process.Node, target, version, body string) {
 	t.Helper()
 	n.WaitFor(t, "it has started", func() bool { return n.Get(t, target).Code != 503 })
-	expect(t, n, target, 200, version, body)
+	n.Expect(t, target, 200, version, body)
 }
 
 // TestRestartsKeepWhatWasServed restarts a node, in order and by kill -9, while three broken versions stand above the one
@@ -49,7 +46,7 @@ func TestRestartsKeepWhatWasServed(t *testing.T) {
 		for _, v := range []string{"2", "3", "4"} {
 			waitError(t, n, "db", v)
 		}
-		expect(t, n, "/db/key-000042", 200, "1", "1/42")
+		n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 		n.Signal(t, s)
 		n.WaitExit(t)
 		n = process.Start(t, c)
@@ -85,25 +82,17 @@ func TestUnmountedSource(t *testing.T) {
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "db", "1")
 	mounted := source + ".mounted"
-	if err := os.Rename(source, mounted); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(source, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(source, mounted))
+	expect.NoError(t, os.Mkdir(source, 0o755))
 	n.WaitLog(t, "lists none of the 1 databases")
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 	n.Signal(t, syscall.SIGTERM)
 	n.WaitExit(t)
 	n = process.Start(t, c)
 	n.WaitLog(t, "lists none of the 1 databases")
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
-	if err := os.Remove(source); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(mounted, source); err != nil {
-		t.Fatal(err)
-	}
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
+	expect.NoError(t, os.Remove(source))
+	expect.NoError(t, os.Rename(mounted, source))
 	writeVersion(t, source, "db", "2", 2, 100, numbered("2"))
 	n.WaitCurrent(t, "db", "2")
 }
@@ -125,13 +114,9 @@ func TestNoWayBackOverARestart(t *testing.T) {
 	n.WaitCurrent(t, "db", "2")
 	n.Signal(t, syscall.SIGTERM)
 	n.WaitExit(t)
-	if err := os.Truncate(filepath.Join(contentDir(c.Store, "db", "2"), "00001.block"), 5000); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Truncate(filepath.Join(contentDir(c.Store, "db", "2"), "00001.block"), 5000))
 	ballast := filepath.Join(c.Store, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 18<<20), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(ballast, make([]byte, 18<<20), 0o644))
 
 	n = process.Start(t, c)
 	n.WaitFor(t, "2 cannot be loaded again", func() bool {
@@ -153,9 +138,7 @@ func TestNoWayBackOverARestart(t *testing.T) {
 	if good < 20 || bad < 20 {
 		t.Errorf("%d keys were answered, and %d were not; one of two partitions is there", good, bad)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(ballast))
 	n.WaitFor(t, "all of 2 is there again", func() bool {
 		for i := range 100 {
 			key, _ := numbered("2")(i)

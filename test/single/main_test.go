@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -26,9 +27,7 @@ func TestMain(m *testing.M) {
 func writeVersion(t testing.TB, source, db, version string, files, n int, record func(i int) (key, value string)) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(tmp, 0o755))
 	for f := range files {
 		path := filepath.Join(tmp, fmt.Sprintf("part-r-%05d", f))
 		sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
@@ -37,9 +36,7 @@ func writeVersion(t testing.TB, source, db, version string, files, n int, record
 			}
 		})
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))))
 }
 
 // numbered gives the records of a version whose values name it.
@@ -52,19 +49,8 @@ func newNode(t testing.TB) (source string, c process.Config) {
 	t.Helper()
 	dir := t.TempDir()
 	source = filepath.Join(dir, "source")
-	if err := os.MkdirAll(source, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(source, 0o755))
 	return source, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: `refresh_period = "100ms"`}
-}
-
-// expect asks for a key and compares the answer.
-func expect(t testing.TB, n *process.Node, target string, code int, version, body string) {
-	t.Helper()
-	r := n.Get(t, target)
-	if r.Code != code || r.Version() != version || body != "" && string(r.Body) != body {
-		t.Fatalf("GET %s: %d of version %q: %.100q; want %d of %q: %.100q", target, r.Code, r.Version(), r.Body, code, version, body)
-	}
 }
 
 // waitError waits until a version is in ERROR and returns its text.
@@ -114,9 +100,7 @@ func storeFiles(t testing.TB, store string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return files
 }
 
@@ -133,13 +117,9 @@ func contentDir(store, db, version string) string {
 func copyFile(t testing.TB, from, to string, n int) {
 	t.Helper()
 	b, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if n >= 0 {
 		b = b[:n]
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, b, 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, b, 0o644)))
 }

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -233,9 +234,7 @@ func watchOver(t *testing.T, n *process.Node) (stop func() (node, load int64)) {
 func childrenOf(t *testing.T, pid int) (pids []string) {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, f := range files {
 		list, err := os.ReadFile(f)
 		if err == nil { // else the thread is gone
@@ -266,13 +265,9 @@ func writeMutant(t *testing.T, from, db, version string, seed uint64) (covered b
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 13))
 	tmp := filepath.Join(db, "_"+version)
-	if err := os.MkdirAll(tmp, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(tmp, 0o755))
 	entries, err := os.ReadDir(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	var data []string
 	for _, e := range entries {
 		copyFile(t, filepath.Join(from, e.Name()), filepath.Join(tmp, e.Name()), -1)
@@ -282,17 +277,11 @@ func writeMutant(t *testing.T, from, db, version string, seed uint64) (covered b
 	}
 	path := data[rnd.IntN(len(data))]
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	header, footer := unchecked(b)
 	b = mutate(rnd, b)
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(tmp, filepath.Join(db, version)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, b, 0o644))
+	expect.NoError(t, os.Rename(tmp, filepath.Join(db, version)))
 	return bytes.HasPrefix(b, header) && bytes.HasSuffix(b, footer)
 }
 

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -59,10 +60,10 @@ func TestPunctuatedNames(t *testing.T) {
 func readPunctuated(t *testing.T, n *process.Node, db, version, before string) {
 	t.Helper()
 	value := version + "/42"
-	expect(t, n, "/"+db+"/key-000042", 200, version, value)
-	expect(t, n, "/"+url.PathEscape(db)+"/key-000042", 200, version, value)
-	expect(t, n, "/"+db+"/key-000042?proxy="+version, 200, version, value)
-	expect(t, n, "/"+db+"/key-000042?proxy="+url.QueryEscape(version), 200, version, value)
+	n.Expect(t, "/"+db+"/key-000042", 200, version, value)
+	n.Expect(t, "/"+url.PathEscape(db)+"/key-000042", 200, version, value)
+	n.Expect(t, "/"+db+"/key-000042?proxy="+version, 200, version, value)
+	n.Expect(t, "/"+db+"/key-000042?proxy="+url.QueryEscape(version), 200, version, value)
 	client := n.Client()
 	defer client.Close()
 	for _, field := range []string{"X-Sequins-Version", "X-Sequins-At-Least"} {
@@ -97,9 +98,7 @@ func scanPunctuated(t *testing.T, n *process.Node, db, version string) {
 		target = ""
 		for line := range strings.Lines(string(r.Body)) {
 			var record struct{ Key, Cursor string }
-			if err := json.Unmarshal([]byte(line), &record); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(line), &record))
 			switch {
 			case record.Key != "":
 				read++

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -19,12 +20,8 @@ func replaceByPipe(t *testing.T, pattern string) {
 		t.Fatalf("%s: %v, %v", pattern, found, err)
 	}
 	path := found[0]
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Remove(path))
+	expect.NoError(t, syscall.Mkfifo(path, 0o600))
 }
 
 // stop ends a node by SIGTERM. It must end orderly, not because its time is over.
@@ -99,12 +96,8 @@ func TestPipesInTheStore(t *testing.T) {
 func TestPipeForTheLock(t *testing.T) {
 	t.Parallel()
 	_, c := newNode(t)
-	if err := os.MkdirAll(c.Store, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(c.Store, "sequins.lock"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(c.Store, 0o700))
+	expect.NoError(t, syscall.Mkfifo(filepath.Join(c.Store, "sequins.lock"), 0o600))
 	n := process.Launch(t, c)
 	if code := n.WaitExit(t); code == 0 {
 		t.Error("it ended without an error")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -33,14 +34,12 @@ func TestDatabaseGoesForGood(t *testing.T) {
 		t.Helper()
 		for _, db := range dbs {
 			n.WaitCurrent(t, db, "1")
-			expect(t, n, "/"+db+"/key-000042", 200, "1", "1/42")
+			n.Expect(t, "/"+db+"/key-000042", 200, "1", "1/42")
 		}
 	}
 	served(all...)
 	for _, db := range []string{"gone", "back"} {
-		if err := os.Rename(filepath.Join(source, db), filepath.Join(source, "_"+db)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Rename(filepath.Join(source, db), filepath.Join(source, "_"+db)))
 	}
 	absent := func(count int) {
 		t.Helper()
@@ -55,18 +54,12 @@ func TestDatabaseGoesForGood(t *testing.T) {
 	n = process.Start(t, c)
 	absent(2)
 	served(all...)
-	if err := os.Rename(filepath.Join(source, "_back"), filepath.Join(source, "back")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(filepath.Join(source, "_back"), filepath.Join(source, "back")))
 	absent(1)
 
 	conf, err := os.ReadFile(n.Conf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), `"1h"`, `"1ms"`, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, os.WriteFile(n.Conf, []byte(strings.Replace(string(conf), `"1h"`, `"1ms"`, 1)), 0o644))
 	n.Signal(t, syscall.SIGHUP)
 	n.WaitFor(t, "the database is deleted", func() bool {
 		_, err := os.Stat(filepath.Join(c.Store, "data", "gone"))
@@ -91,17 +84,13 @@ func TestUnreadyIsNotAbsent(t *testing.T) {
 		}
 	}
 	away := source + ".away"
-	if err := os.Rename(source, away); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(source, away))
 	n := process.Start(t, c) // which has never read its source
 	n.WaitLog(t, "the source cannot be listed; serving goes on")
 	ask(n, http.StatusServiceUnavailable, "1", "/db/key-000042", "/none/key-000042")
 	ask(n, http.StatusServiceUnavailable, "", "/readyz")
 
-	if err := os.Rename(away, source); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(away, source))
 	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
 	makeBrokenDB(t, source, "broken")
 	n.WaitCurrent(t, "db", "1")
@@ -123,7 +112,7 @@ func TestUnreadyIsNotAbsent(t *testing.T) {
 
 	n = process.Start(t, c) // with two that are broken at its start
 	ready("/readyz", 200)
-	expect(t, n, "/db/key-000042", 200, "1", "1/42")
+	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 }
 
 // makeBrokenDB makes a database whose one version has a file of no known format.
@@ -131,12 +120,8 @@ func makeBrokenDB(t *testing.T, source, db string) {
 	t.Helper()
 	tmp := filepath.Join(source, "_"+db)
 	copyFile(t, filepath.Join(process.Root(), "go.mod"), filepath.Join(tmp, "1", "part-r-00000"), -1)
-	if err := os.WriteFile(filepath.Join(tmp, "1", "_SUCCESS"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(tmp, filepath.Join(source, db)); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(tmp, "1", "_SUCCESS"), nil, 0o644))
+	expect.NoError(t, os.Rename(tmp, filepath.Join(source, db)))
 }
 
 // TestNamesOfTheStore has versions and databases whose names are those of files of the store, and restarts.
@@ -152,10 +137,10 @@ func TestNamesOfTheStore(t *testing.T) {
 	for range 2 {
 		for _, name := range names {
 			n.WaitCurrent(t, name, "1")
-			expect(t, n, "/"+name+"/key-000042", 200, "1", "1/42")
+			n.Expect(t, "/"+name+"/key-000042", 200, "1", "1/42")
 		}
 		n.WaitCurrent(t, "versions", "sequins.lock") // the greatest of the names
-		expect(t, n, "/versions/key-000042", 200, "sequins.lock", "sequins.lock/42")
+		n.Expect(t, "/versions/key-000042", 200, "sequins.lock", "sequins.lock/42")
 		n.Signal(t, syscall.SIGTERM)
 		n.WaitExit(t)
 		n = process.Start(t, c)
@@ -174,12 +159,8 @@ func TestDatabaseMadeAgain(t *testing.T) {
 	for i, value := range []string{"old", "new"} {
 		writeVersion(t, source, "db", "1", 1, 100, numbered(value))
 		modified := time.Date(2020+i, 1, 2, 3, 4, 5, 0, time.UTC)
-		if err := os.Chtimes(filepath.Join(source, "db", "1", "part-r-00000"), modified, modified); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(filepath.Join(source, "db", "1", "_SUCCESS"), modified, modified); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chtimes(filepath.Join(source, "db", "1", "part-r-00000"), modified, modified))
+		expect.NoError(t, os.Chtimes(filepath.Join(source, "db", "1", "_SUCCESS"), modified, modified))
 		var r *process.Response
 		n.WaitFor(t, "the "+value+" value is served", func() bool {
 			r = n.Get(t, "/db/key-000042")
@@ -188,9 +169,7 @@ func TestDatabaseMadeAgain(t *testing.T) {
 		if i == 1 && r.Header.Get("Last-Modified") != modified.Format(http.TimeFormat) {
 			t.Errorf("%s: Last-Modified is %s", value, r.Header.Get("Last-Modified"))
 		}
-		if err := os.Rename(filepath.Join(source, "db"), filepath.Join(source, "_"+value)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Rename(filepath.Join(source, "db"), filepath.Join(source, "_"+value)))
 		n.WaitFor(t, "the database is deleted", func() bool { return n.Get(t, "/db/key-000042").Code == 404 })
 	}
 }
@@ -229,9 +208,7 @@ func TestPipelinedHeaders(t *testing.T) {
 			}
 			body, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			if resp.StatusCode != http.StatusOK {
 				body = []byte(resp.Status)
 			}
@@ -258,14 +235,10 @@ func odd(t *testing.T, source, prefix string) (names []string) {
 		name = prefix + "-" + name
 		writeVersion(t, source, "db", name, 1, 100, numbered(name))
 		dir := filepath.Join(source, "db", name)
-		if err := errors.Join(os.Remove(filepath.Join(dir, "_SUCCESS")), spoil(dir)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "_SUCCESS")), spoil(dir)))
 		names = append(names, name)
 	}
-	if err := os.Symlink(prefix+"-loop", filepath.Join(source, "db", prefix+"-loop")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(prefix+"-loop", filepath.Join(source, "db", prefix+"-loop")))
 	return names
 }
 
@@ -288,7 +261,7 @@ func TestOddVersionsHarmNobody(t *testing.T) {
 				return !v.Current && (!listed || v.State == "ERROR")
 			})
 		}
-		expect(t, n, "/db/key-000042", 200, version, version+"/42")
+		n.Expect(t, "/db/key-000042", 200, version, version+"/42")
 		n.Signal(t, syscall.SIGTERM)
 		n.WaitExit(t)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -72,9 +73,7 @@ func TestOldVars(t *testing.T) {
 			Blocks int64 `json:"bytes_blocks"`
 		} `json:"disk"`
 	}
-	if err := json.Unmarshal(n.Get(t, "/").Body, &status); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, json.Unmarshal(n.Get(t, "/").Body, &status))
 	if d := status.Disk; d.Blocks <= 0 || d.Blocks != *v.Sequins.DiskUsed || d.Free <= 0 || d.Free > d.Bytes {
 		t.Errorf("the disk of the status: %+v; DiskUsed is %d", d, *v.Sequins.DiskUsed)
 	}

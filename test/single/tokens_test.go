@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -39,9 +40,7 @@ func answered(t *testing.T, n *process.Node, target, token string) *process.Resp
 		header = "Authorization: Bearer " + token + "\r\n"
 	}
 	r, err := c.Do("GET", target, header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return r
 }
 
@@ -55,9 +54,7 @@ func TestTokens(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	replace := func(text string) {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(file+"~", []byte(text), 0o600), os.Rename(file+"~", file)); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, errors.Join(os.WriteFile(file+"~", []byte(text), 0o600), os.Rename(file+"~", file)))
 	}
 	ops := "ops " + hashed(opsToken) + " * pages\n"
 	replace("# who reads what\nweb " + webToken + " users\n" + ops)
@@ -121,9 +118,7 @@ func TestTokens(t *testing.T) {
 		n.WaitFor(t, "the token is known", func() bool { return asked(t, n, "/words/key-000007", webToken) == 200 })
 	})
 	t.Run("a file that others can read is warned of", func(t *testing.T) {
-		if err := os.Chmod(file, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.Chmod(file, 0o644))
 		n.WaitFor(t, "the warning", func() bool { return strings.Contains(n.Log(), file+" has mode 0644: others may read or write it") })
 	})
 
@@ -132,9 +127,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	log, err := os.ReadFile(requests)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	wantText(t, string(log), " 200 GET "+key+" 3 ", " token=web\n", " token=ops\n")
 	for _, token := range []string{webToken, nextToken, opsToken, hashed(opsToken)} {
 		if strings.Contains(n.Log()+string(log), token) {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -38,18 +39,14 @@ func writeCut(t *testing.T, source, version string, files, keys int, from func(p
 			}
 		})
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, "db", version))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, "db", version))))
 }
 
 // inodes returns the files of a version's blocks, by number, with their sizes.
 func inodes(t *testing.T, c process.Config, version string) map[uint64]int64 {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(c.Store, "data", "db", version, "*", "*.block"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	found := map[uint64]int64{}
 	for _, f := range files {
 		if info, err := os.Stat(f); err == nil {
@@ -178,16 +175,12 @@ func alter(t *testing.T, c process.Config, version string, p int) {
 	t.Helper()
 	path := filepath.Join(contentDir(c.Store, "db", version), fmt.Sprintf("%05d.block", p))
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	b := make([]byte, 1)
 	_, err = f.ReadAt(b, 1000)
 	b[0] ^= 0x10
 	_, werr := f.WriteAt(b, 1000)
-	if err := errors.Join(err, werr, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, errors.Join(err, werr, f.Close()))
 }
 
 // TestUnchangedFinishedBlocks: blocks of a finished version are linked by their hashes.

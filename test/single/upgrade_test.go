@@ -91,19 +91,19 @@ func TestRefreshByPeriod(t *testing.T) {
 	writeVersion(t, source, "a", "1", 1, 10, numbered("1"))
 	n := process.Start(t, c)
 	n.WaitCurrent(t, "a", "1")
-	expect(t, n, "/b/key-000001", 404, "", "")
+	n.Expect(t, "/b/key-000001", 404, "", "")
 	writeVersion(t, source, "b", "1", 2, 10, numbered("b1"))
 	n.WaitCurrent(t, "b", "1")
-	expect(t, n, "/b/key-000001", 200, "1", "b1/1")
+	n.Expect(t, "/b/key-000001", 200, "1", "b1/1")
 	writeVersion(t, source, "a", "2", 1, 10, numbered("2"))
 	n.WaitCurrent(t, "a", "2")
 	removeAll(t, source+"/b")
 	n.WaitFor(t, "b is gone", func() bool { _, there := n.Health(t)["b"]; return !there })
-	expect(t, n, "/b/key-000001", 404, "", "")
+	n.Expect(t, "/b/key-000001", 404, "", "")
 	n.WaitFor(t, "b's files are gone", func() bool {
 		return !slices.ContainsFunc(storeFiles(t, c.Store), func(f string) bool { return strings.HasPrefix(f, "b/") })
 	})
-	expect(t, n, "/a/key-000001", 200, "2", "2/1")
+	n.Expect(t, "/a/key-000001", 200, "2", "2/1")
 }
 
 // TestSupersededLoadIsCancelled throttles a load, so that it would take hours, and publishes a
@@ -119,7 +119,7 @@ func TestSupersededLoadIsCancelled(t *testing.T) {
 	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 	writeVersion(t, source, "db", "3", 2, 100, numbered("3"))
 	n.WaitCurrent(t, "db", "3")
-	expect(t, n, "/db/key-000099", 200, "3", "3/99")
+	n.Expect(t, "/db/key-000099", 200, "3", "3/99")
 	n.WaitFor(t, "nothing of 2 is left", func() bool {
 		_, there := n.Health(t)["db"]["2"]
 		return !there && !slices.ContainsFunc(storeFiles(t, c.Store), func(f string) bool { return strings.HasPrefix(f, "db/2/") })

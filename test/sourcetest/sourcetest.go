@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 // Place is an empty storage that the suite fills, and the source that reads it.
@@ -84,9 +85,7 @@ func files(t *testing.T, src source.Source, db, version string) []source.File {
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		return v
 	}
 }
@@ -237,9 +236,7 @@ func read(t *testing.T, src source.Source, name string, offset int64) string {
 	t.Helper()
 	f := must(src.Open(t.Context(), "db", "1", source.File{Name: name}, source.ReadOptions{Offset: offset}))(t)
 	b := must(io.ReadAll(f))(t)
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, f.Close())
 	return string(b)
 }
 

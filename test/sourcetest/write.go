@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sequins/source"
+	"sequins/test/expect"
 )
 
 func testWrite(t *testing.T, p Place) {
@@ -21,9 +22,7 @@ func testWrite(t *testing.T, p Place) {
 	}
 	var old []byte
 	for _, text := range []string{"one", "two", "", strings.Repeat("x", limit)} {
-		if err := source.WriteSmall(t.Context(), src, "db", name, []byte(text), old); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, source.WriteSmall(t.Context(), src, "db", name, []byte(text), old))
 		if err := source.WriteSmall(t.Context(), src, "db", name, []byte("late"), old); !errors.Is(err, source.ErrChanged) || !strings.Contains(err.Error(), "db/"+name) {
 			t.Errorf("a changed file was written: %v", err)
 		}
@@ -32,9 +31,7 @@ func testWrite(t *testing.T, p Place) {
 			t.Fatalf("%.20q is read as %.20q, %v", text, old, err)
 		}
 	}
-	if err := source.WriteSmall(t.Context(), src, "", "_ROOT", []byte("of the source"), nil); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, source.WriteSmall(t.Context(), src, "", "_ROOT", []byte("of the source"), nil))
 	if data, err := source.ReadSmall(t.Context(), src, "", "_ROOT", limit); err != nil || string(data) != "of the source" {
 		t.Errorf("a file of the source's directory: %q, %v", data, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -27,15 +28,11 @@ const timeout = 25 * time.Minute
 func Run(t *testing.T, dir, lines string) {
 	t.Helper()
 	jars, err := harness.ClassPath("spark")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), timeout) // what Maven fetches does not count
 	defer cancel()
 	job := filepath.Join(dir, "job.scala")
-	if err := os.WriteFile(job, []byte(lines+"\nsys.exit(0)\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(job, []byte(lines+"\nsys.exit(0)\n"), 0o644))
 	args := []string{"-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m", "-Dspark.master=local[2]", "-Dspark.ui.enabled=false"}
 	for _, p := range opened {
 		args = append(args, "--add-opens=java.base/"+p+"=ALL-UNNAMED")

@@ -18,6 +18,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/store"
+	"sequins/test/expect"
 	"sequins/test/sequencefiles"
 )
 
@@ -69,20 +70,14 @@ func File(i int) string { return fmt.Sprintf("part-r-%05d", i) }
 // about a half. It returns how large they are together.
 func Write(tb testing.TB, dir string, files, records int) (total int64) {
 	tb.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, os.MkdirAll(dir, 0o755))
 	var writers []*sequencefiles.Writer
 	for i := range files {
 		f, err := os.Create(filepath.Join(dir, File(i)))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, err)
 		defer f.Close()
 		w, err := sequencefiles.NewWriter(f, sequencefiles.WriterOptions{Compression: sequencefiles.Block, Codec: "org.apache.hadoop.io.compress.SnappyCodec"})
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, err)
 		writers = append(writers, w)
 	}
 	noise := rand.NewChaCha8([32]byte{})
@@ -90,18 +85,12 @@ func Write(tb testing.TB, dir string, files, records int) (total int64) {
 	for i := range records {
 		noise.Read(value[:250]) //nolint:errcheck // it never fails
 		key := fmt.Appendf(nil, "key-%09d", i)
-		if err := writers[shard.Hadoop.Partition(key, files)].Append(key, value); err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, writers[shard.Hadoop.Partition(key, files)].Append(key, value))
 	}
 	for i, w := range writers {
-		if err := w.Close(); err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, w.Close())
 		info, err := os.Stat(filepath.Join(dir, File(i)))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		expect.NoError(tb, err)
 		total += info.Size()
 	}
 	return total
@@ -124,12 +113,8 @@ func Compare(b *testing.B, disk source.Source, remote Remote, total int64) {
 		for i, src := range []source.Source{disk, remote.Source} {
 			begin, own, others := time.Now(), CPU(b), remote.CPU(b)
 			dir := b.TempDir()
-			if err := LoadAll(b.Context(), load.New(src, nil, load.Options{Compression: blocks.FSST}), dir, DB, Version); err != nil {
-				b.Fatal(err)
-			}
-			if err := os.RemoveAll(dir); err != nil {
-				b.Fatal(err)
-			}
+			expect.NoError(b, LoadAll(b.Context(), load.New(src, nil, load.Options{Compression: blocks.FSST}), dir, DB, Version))
+			expect.NoError(b, os.RemoveAll(dir))
 			mb := float64(total) / 1e6
 			rates[i] = append(rates[i], mb/time.Since(begin).Seconds())
 			costs[i] = append(costs[i], (CPU(b)-own).Seconds()*1000/mb)
@@ -153,8 +138,6 @@ func median(v []float64) float64 {
 func CPU(tb testing.TB) time.Duration {
 	tb.Helper()
 	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		tb.Fatal(err)
-	}
+	expect.NoError(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }

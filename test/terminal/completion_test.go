@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // empty empties the line and the screen.
@@ -39,9 +41,7 @@ func TestCompletion(t *testing.T) {
 	s := completing(t)
 	s.complete("sequins sta", "sequins status")
 	s.complete("sequins get --esc", "sequins get --escaped")
-	if err := os.WriteFile(filepath.Join(s.dir, "words.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(filepath.Join(s.dir, "words.txt"), nil, 0o600))
 	s.complete("sequins scan wo", "sequins scan wo")
 	s.complete("sequins cat wo", "sequins cat words.txt")
 }

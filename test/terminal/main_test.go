@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -29,17 +30,13 @@ func newShell(t *testing.T, width, height int, env ...string) *shell {
 	t.Helper()
 	s := &shell{t: t, socket: filepath.Join(t.TempDir(), "tmux"), dir: t.TempDir()}
 	bin := t.TempDir()
-	if err := os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Symlink(process.Binary(t), filepath.Join(bin, "sequins")))
 	rc := filepath.Join(bin, "rc")
 	text := "PS1='$ '\nHISTFILE=\nexport PATH=" + bin + ":$PATH\n"
 	for _, e := range env {
 		text += "export " + e + "\n"
 	}
-	if err := os.WriteFile(rc, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(rc, []byte(text), 0o600))
 	s.tmux("-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), "-c", s.dir, "exec bash --rcfile "+rc)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -108,9 +105,7 @@ func example(t *testing.T, addr string) (*process.Node, process.Config) {
 	source := t.TempDir()
 	words := os.DirFS(filepath.Join(process.Root(), "docs", "example", "words"))
 	for _, db := range []string{"words", "users"} {
-		if err := os.CopyFS(filepath.Join(source, db), words); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.CopyFS(filepath.Join(source, db), words))
 	}
 	c := process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Addr: addr}
 	n := process.Start(t, c)

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 // Tables are plain text on a terminal, too.
 func TestTables(t *testing.T) {
 	n, c := example(t, "")
-	if err := os.MkdirAll(filepath.Join(c.Source, "words", "2026-02-01", "_temporary"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.MkdirAll(filepath.Join(c.Source, "words", "2026-02-01", "_temporary"), 0o755))
 	s := newShell(t, 200, 40)
 	s.line("sequins status --server " + n.Addr + "; sequins versions --source " + c.Source)
 	s.shows("DISK FREE", "COMPLETE", "2026-02-01", "no: there is a _temporary: a job is writing")
@@ -25,9 +25,7 @@ func TestTables(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer silent.Close()
 	s := newShell(t, 120, 20)
 	s.line("sequins status --server " + silent.Addr().String())

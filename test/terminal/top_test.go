@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -111,16 +112,12 @@ func signalTop(t *testing.T, s *shell, signal syscall.Signal) {
 	t.Helper()
 	pane := strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_pid}"))
 	children, err := os.ReadFile("/proc/" + pane + "/task/" + pane + "/children")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(children)))
 	if err != nil {
 		t.Fatalf("the shell has the children %q", children)
 	}
-	if err := syscall.Kill(pid, signal); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, syscall.Kill(pid, signal))
 }
 
 // Without a terminal, there is an error that says what to use.

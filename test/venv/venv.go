@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/once"
 	"sequins/test/process"
 )
@@ -28,8 +29,6 @@ func Python(t testing.TB, requirements string) string {
 			"--disable-pip-version-check", "--no-compile", "--only-binary=:all:", "--no-deps", "-r", requirements)
 		return nil
 	}, requirements)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return filepath.Join(dir, "bin", "python")
 }

@@ -56,9 +56,7 @@ func startCache(t *testing.T, n *process.Node) cache {
 	}
 	dir, c := t.TempDir(), cache{process.FreeAddr(t)}
 	conf := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, c.addr, n.Addr), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, nginxConf, dir, c.addr, n.Addr), 0o644))
 	if err := os.Chmod(dir, 0o777); err != nil { // as root, nginx has workers of another user
 		t.Fatal(err)
 	}
@@ -66,9 +64,7 @@ func startCache(t *testing.T, n *process.Node) cache {
 	cmd := exec.Command(nginx, "-c", conf, "-g", "user "+owner()+";")
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // Wait says how it ended
 		cmd.Wait()                          //nolint:errcheck // by the signal
@@ -97,22 +93,16 @@ func owner() string {
 func (c cache) get(t *testing.T, target string, lines ...string) (did, body string, h http.Header) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+c.addr+target, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, ": ")
 		req.Header.Set(name, value)
 	}
 	resp, err := (&http.Transport{DisableCompression: true, DisableKeepAlives: true}).RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	return resp.Header.Get("X-Cache"), string(b), resp.Header
 }
 
@@ -170,9 +160,7 @@ func (c cache) whenStale(t *testing.T, target string, lines ...string) (did, bod
 func sourceOf(t *testing.T, n *process.Node) string {
 	t.Helper()
 	text, err := os.ReadFile(n.Conf)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	_, after, _ := strings.Cut(string(text), "source = \"")
 	source, _, _ := strings.Cut(after, "\"")
 	return source
@@ -182,9 +170,7 @@ func sourceOf(t *testing.T, n *process.Node) string {
 func TestCacheKeepsNothing(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(tokens, []byte("web the-token-of-the-web *\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(tokens, []byte("web the-token-of-the-web *\n"), 0o600))
 	for name, sections := range map[string]string{
 		"by default":  "",
 		"with tokens": fmt.Sprintf("[http]\ncache_control = \"public, max-age=60, s-maxage=60\"\n[auth]\ntokens_file = %q\n", tokens),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -39,9 +40,7 @@ func TestKeysOfEncoders(t *testing.T) {
 		all = append(all, []string{key})
 	}
 	lists, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for name, command := range encoders {
 		out, err := exec.CommandContext(t.Context(), command[0], append(command[1:], string(lists))...).Output()
 		queries := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 	"sequins/test/venv"
@@ -50,9 +51,7 @@ func writeVersion(t *testing.T, path string, records map[string]string) {
 		}
 	})
 
-	if err := os.Rename(tmp, path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.Rename(tmp, path))
 }
 
 // judge runs judge.py with a line of JSON for each input, and returns the lines that it prints.
@@ -60,9 +59,7 @@ func judge(t *testing.T, inputs []any, args ...string) []string {
 	t.Helper()
 	var in, out, stderr bytes.Buffer
 	for _, input := range inputs {
-		if err := json.NewEncoder(&in).Encode(input); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.NewEncoder(&in).Encode(input))
 	}
 	cmd := exec.CommandContext(t.Context(), venv.Python(t, "requirements.txt"), append([]string{"judge.py"}, args...)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = &in, &out, &stderr

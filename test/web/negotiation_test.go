@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"sequins/test/expect"
 )
 
 const compressing = "[http]\ncompression = [\"zstd\", \"gzip\"]\n"
@@ -49,9 +51,7 @@ func TestAcceptEncoding(t *testing.T) {
 	seen := map[string]int{}
 	for i, want := range judge(t, fields, "coding") {
 		r, err := c.Do("GET", "/words/large", fmt.Sprintf("Accept-Encoding: %s\r\n", fields[i]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		got := r.Header.Get("Content-Encoding")
 		if want == "?" { // the node has nothing that the client accepts
 			want = ""
@@ -101,18 +101,14 @@ func TestAccept(t *testing.T) {
 		for i := nth * each; i < (nth+1)*each; i++ {
 			line := lines[i]
 			var weights []float64
-			if err := json.Unmarshal([]byte(line), &weights); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, json.Unmarshal([]byte(line), &weights))
 			field := questions[i].([]string)[0]
 			header := "Accept: " + field + "\r\n"
 			if field == "" {
 				header, weights = "", []float64{1} // not a preference
 			}
 			r, err := c.Do("GET", target, header)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			media, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 			at := slices.Index(offers, media)
 			if at < 0 || at >= len(weights) || weights[at] < slices.Max(weights) {

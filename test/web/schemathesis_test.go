@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -19,9 +20,7 @@ func TestSchemathesis(t *testing.T) {
 	t.Parallel()
 	const token = "the-token-of-schemathesis"
 	tokens := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(tokens, []byte("all "+token+" * pages\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(tokens, []byte("all "+token+" * pages\n"), 0o600))
 	n := start(t, compressing+"allowed_origins = [\"https://app.example\"]\ncache_control = \"max-age=60\"\n"+
 		fmt.Sprintf("[auth]\ntokens_file = %q\n", tokens))
 	cmd := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(venv.Python(t, "requirements.txt")), "schemathesis"), "--config-file", filepath.Join(process.Root(), "test", "web", "schemathesis.toml"),

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -37,9 +38,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, judgement := range judgements {
 		want, err := os.ReadFile(judgement)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		parts := strings.Split(filepath.Base(judgement), ".") // words.parquet.duckdb.meaning
 		path, field := filepath.Join(dir, parts[0]+"."+parts[1]), parts[3]
 		if code, got := sequins(t, "cat", "--key", "word", "--value", field, path); code != 0 || !bytes.Equal(got, want) {
@@ -55,13 +54,9 @@ func TestCommands(t *testing.T) {
 			t.Errorf("verify %s by a key that is null: exit code %d, %s", name, code, got)
 		}
 		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		raw[len(raw)/2] ^= 1
-		if err := os.WriteFile(path, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(path, raw, 0o600))
 		if code, got := sequins(t, "verify", path); code != 6 || !strings.Contains(string(got), "bad: "+path) {
 			t.Errorf("verify %s with a flipped bit: exit code %d, %s", name, code, got)
 		}

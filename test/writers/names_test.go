@@ -13,6 +13,7 @@ import (
 
 	"sequins/input/avro"
 	"sequins/internal/render"
+	"sequins/test/expect"
 	"sequins/test/harness"
 )
 
@@ -20,9 +21,7 @@ import (
 func runJava(t *testing.T, file string, args ...string) {
 	t.Helper()
 	cmd, err := harness.Java(t.Context(), file, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", file, err, out)
 	}
@@ -41,13 +40,9 @@ func TestAvroNames(t *testing.T) {
 	keys := map[string]string{"reflection": "user-id", "nested": "id", "bigquery": "user-id", "spark": "1st key", "plain": "ключ"}
 	for i, path := range files {
 		want, err := os.ReadFile(filepath.Join(judged, fmt.Sprint(i, ".ndjson")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		name := strings.TrimSuffix(filepath.Base(path), ".avro")
 		r, err := avro.NewReader(bytes.NewReader(raw), name, render.Paths{Key: keys[name]})
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -34,16 +35,12 @@ func TestPartitionedTables(t *testing.T) {
 			t.Parallel()
 			dir := write(t)
 			raw, err := os.ReadFile(filepath.Join(dir, "records.ndjson"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			var records []partitionedRecord
 			config := process.Config{Source: dir, Store: t.TempDir()}
 			for line := range bytes.Lines(raw) {
 				var r partitionedRecord
-				if err := json.Unmarshal(line, &r); err != nil {
-					t.Fatal(err)
-				}
+				expect.NoError(t, json.Unmarshal(line, &r))
 				if len(records) == 0 || records[len(records)-1].Table != r.Table {
 					config.Sections += fmt.Sprintf("[db.%s]\nkey = \"k\"\npartition_columns = true\n", r.Table)
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
 )
@@ -87,9 +88,7 @@ func checkRows(t *testing.T, nodes []*process.Node, db string) {
 func list(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "part-") {
 			files = append(files, e.Name())
@@ -102,9 +101,7 @@ func sizes(t *testing.T, dir string) (total int64) {
 	t.Helper()
 	for _, name := range list(t, dir) {
 		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		total += info.Size()
 	}
 	return total
@@ -116,9 +113,7 @@ func bytesRead(t *testing.T, n *process.Node, db string) float64 {
 	for line := range strings.Lines(n.Metrics(t)) {
 		if number, ok := strings.CutPrefix(line, fmt.Sprintf("sequins_load_bytes_total{db=%q} ", db)); ok {
 			read, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			return read
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/spark"
 )
 
@@ -30,13 +31,9 @@ func sparkDir(t *testing.T, job string) string {
 		// partitions sends a function to its tasks, and with it what is defined before: nothing that cannot be sent.
 		for _, job := range []string{"partitions", "spark", "partitioned", "tables"} {
 			text, err := os.ReadFile(job + ".scala")
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			dir := filepath.Join(sparks.dir, job)
-			if err := os.Mkdir(dir, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, os.Mkdir(dir, 0o755))
 			lines.WriteString(strings.ReplaceAll(string(text), "DIR", dir))
 		}
 		spark.Run(t, sparks.dir, lines.String())

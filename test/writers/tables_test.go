@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -23,9 +24,7 @@ func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "source")
 	process.OutputOf(t, venv.Python(t, "tables.txt"), "tables.py", source)
-	if err := os.CopyFS(source, os.DirFS(filepath.Join(sparkDir(t, "tables"), "source"))); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.CopyFS(source, os.DirFS(filepath.Join(sparkDir(t, "tables"), "source"))))
 	c := process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "settle = \"0s\"\n", Sections: "[db.good]\nkey = \"k\"\nvalue = \"v\"\n"}
 	for db := range tableFormats {
 		c.Sections += fmt.Sprintf("[db.%s]\nkey = \"k\"\nvalue = \"v\"\n[db.%s-version]\nkey = \"k\"\nvalue = \"v\"\n", db, db)

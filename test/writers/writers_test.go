@@ -19,6 +19,7 @@ import (
 	"sequins/input/avro"
 	"sequins/input/parquet"
 	"sequins/internal/render"
+	"sequins/test/expect"
 	"sequins/test/process"
 	"sequins/test/venv"
 )
@@ -79,14 +80,10 @@ func TestWriters(t *testing.T) {
 func manifest(t *testing.T, dir string, atLeast int) (files []file) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "manifest.ndjson"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	for line := range bytes.Lines(raw) {
 		var f file
-		if err := json.Unmarshal(line, &f); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, json.Unmarshal(line, &f))
 		f.path = filepath.Join(dir, f.File)
 		files = append(files, f)
 	}
@@ -179,9 +176,7 @@ func golden(t *testing.T, table string) {
 	t.Helper()
 	name := filepath.Join(process.Root(), "docs", "DATA.md")
 	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	const begin = "\n| writer | variants | exact with | errors |\n|---|---|---|---|\n"
 	before, rest, ok := strings.Cut(string(page), begin)
 	_, after, ended := strings.Cut(rest, "\n\n")
@@ -190,9 +185,7 @@ func golden(t *testing.T, table string) {
 	}
 	want := before + begin + table + "\n" + after
 	if *update {
-		if err := os.WriteFile(name, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, os.WriteFile(name, []byte(want), 0o644))
 		return
 	}
 	if string(page) != want {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sequins/blocks"
+	"sequins/test/expect"
 )
 
 // Values must shrink in a block's pages as those of the design did: bytes per record of 116.
@@ -21,12 +22,8 @@ func TestCompressible(t *testing.T) {
 	for _, test := range tests {
 		var n counter
 		w, err := blocks.NewWriter(&n, blocks.WriterOptions{Compression: test.codec})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Each(w.Add); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
+		expect.NoError(t, s.Each(w.Add))
 		if _, err := w.Finish(); err != nil {
 			t.Fatal(err)
 		}
@@ -43,9 +40,7 @@ func (c *counter) Write(p []byte) (int, error) { *c += counter(len(p)); return l
 
 func TestRecords(t *testing.T) {
 	for _, s := range []Spec{{5000, 100, "hex"}, {5000, 4096, "user"}} {
-		if err := s.Check(); err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, s.Check())
 		keys := map[string]bool{}
 		var last []byte
 		if err := s.Each(func(key, value []byte) error {

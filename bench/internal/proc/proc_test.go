@@ -6,28 +6,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sequins/test/expect"
 )
 
 func TestPageCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	const size = 1 << 20
-	if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Drop(path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, os.WriteFile(path, make([]byte, size), 0o600))
+	expect.NoError(t, Drop(path))
 	before, err := ReadsSoFar(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := Warm(path); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
+	expect.NoError(t, Warm(path))
 	after, err := ReadsSoFar(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	r := after.Sub(before)
 	if r.Bytes < size || r.Calls < 1 || r.Device < 1 {
 		t.Errorf("reading a dropped file of %d bytes counted as %+v", size, r)
@@ -39,25 +31,17 @@ func TestPageCache(t *testing.T) {
 
 func TestCPUOf(t *testing.T) {
 	cmd := OnCPUs("0", "sh", "-c", "while :; do :; done & wait")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		d, err := CPUOf(cmd.Process.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		children, err := childrenOf(cmd.Process.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if d >= 100*time.Millisecond && len(children) == 1 {
 			child, err := os.FindProcess(children[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.NoError(t, err)
 			child.Kill()
 			break
 		}
@@ -73,17 +57,13 @@ func TestCPUOf(t *testing.T) {
 // The time of a child counts also while its parent waits for it.
 func TestCPUOfEndingChildren(t *testing.T) {
 	cmd := OnCPUs("0", "sh", "-c", "while :; do (i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done); done")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, cmd.Start())
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	deadline := time.Now().Add(30 * time.Second)
 	for before := time.Duration(0); before < time.Second; {
 		now, err := CPUOf(cmd.Process.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		if now < before-2*tick {
 			t.Fatalf("%v after %v", now, before)
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"sequins/test/expect"
 )
 
 func TestParsers(t *testing.T) {
@@ -53,9 +55,7 @@ func TestParsers(t *testing.T) {
 func serve(t *testing.T, delay func()) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		delay()
 		if !strings.HasPrefix(r.URL.Path, "/found/") {

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"sequins/test/expect"
 	"sequins/test/zktest"
 	"sequins/zk/internal/wire"
 )
@@ -30,13 +31,9 @@ func connect(t testing.TB, answer func(op int32, body []byte) zktest.Answer, eve
 	t.Helper()
 	s := zktest.Serve(t, "127.0.0.1:0", answer)
 	nc, err := net.Dial("tcp", s.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c, err := wire.Connect(nc, &wire.Session{Timeout: patience}, patience, event)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -163,13 +160,9 @@ func TestAnnouncedPacket(t *testing.T) {
 func TestLostReply(t *testing.T) {
 	s := zktest.Serve(t, "127.0.0.1:0", func(int32, []byte) zktest.Answer { return zktest.Answer{None: true} })
 	nc, err := net.Dial("tcp", s.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	c, err := wire.Connect(nc, &wire.Session{Timeout: 300 * time.Millisecond}, patience, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.NoError(t, err)
 	defer c.Close()
 	if _, _, err := c.Get("/a"); !errors.Is(err, wire.ErrLost) || !strings.Contains(c.Err().Error(), "no reply to a request within 300ms") {
 		t.Errorf("%v; %v", err, c.Err())
@@ -205,13 +198,9 @@ func TestXids(t *testing.T) {
 	session := &wire.Session{Timeout: patience, Xid: math.MaxInt32 - 3}
 	for _, want := range [][]int32{{math.MaxInt32 - 2, math.MaxInt32 - 1}, {math.MaxInt32, 1, 2}, {3}} {
 		nc, err := net.Dial("tcp", s.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		c, err := wire.Connect(nc, session, patience, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		for _, xid := range want {
 			if _, _, err := c.Get("/a"); err != nil || s.Xid.Load() != xid {
 				t.Errorf("%v; request %d, want %d", err, s.Xid.Load(), xid)
@@ -265,9 +254,7 @@ func FuzzReply(f *testing.F) {
 		}
 		in := append(zktest.Handshake(1, 4000), zktest.Reply(1, 1, 0, body)...)
 		c, err := wire.Connect(script(in), &wire.Session{Timeout: patience}, patience, func(string) {})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.NoError(t, err)
 		defer c.Close()
 		if names[i] == "children" {
 			children, _, _ := c.Children("/a", true)
