@@ -48,17 +48,11 @@ func place(t testing.TB, root string) build.Place {
 // write writes version 1 of db in n files, cut by a partitioner.
 func write(t testing.TB, root string, by shard.Partitioner, n int, records map[string]string) {
 	t.Helper()
-	keys := slices.Sorted(maps.Keys(records))
-	for i := range n {
-		path := filepath.Join(root, "db", "1", fmt.Sprintf("part-r-%05d", i))
-		sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for _, key := range keys {
-				if by.Partition([]byte(key), n) == i {
-					add(key, records[key])
-				}
-			}
-		})
-	}
+	sequencefiles.WriteParts(t, filepath.Join(root, "db", "1"), n, by.Partition, func(add func(key, value string)) {
+		for _, key := range slices.Sorted(maps.Keys(records)) {
+			add(key, records[key])
+		}
+	})
 }
 
 func some(n int) map[string]string {

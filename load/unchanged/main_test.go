@@ -52,22 +52,15 @@ type model map[string]string
 // put writes a version of files SequenceFiles, cut by String, or anyhow if they are mixed. Each file's marker is its content's.
 func (w *world) put(version string, files int, m model, mixed bool) {
 	w.t.Helper()
-	keys := make([][]string, files)
-	for n, key := range slices.Sorted(maps.Keys(m)) {
-		i := n % files
-		if !mixed {
-			i = shard.String.Partition([]byte(key), files)
+	by := shard.String.Partition
+	if mixed {
+		by = sequencefiles.InTurn()
+	}
+	sequencefiles.WriteParts(w.t, filepath.Join(w.root, "db", version), files, by, func(add func(key, value string)) {
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			add(key, m[key])
 		}
-		keys[i] = append(keys[i], key)
-	}
-	for i := range files {
-		path := filepath.Join(w.root, "db", version, fmt.Sprintf("part-r-%05d", i))
-		sequencefiles.WriteFile(w.t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
-			for _, key := range keys[i] {
-				add(key, m[key])
-			}
-		})
-	}
+	})
 }
 
 // run does what a load process does. It returns what was linked.

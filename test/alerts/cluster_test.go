@@ -125,10 +125,8 @@ func changedVersion(s *scene) {
 		c := s.member(zookeeper, fmt.Sprint(i), "replication = 2\nmin_replication = 1\n")
 		c.Extra += "\nsettle = \"300ms\""
 		add(i, 0)
-		n := process.Start(s, c)
-		n.WaitCurrent(s, s.name, "1")
-		n.Signal(s, syscall.SIGTERM)
-		n.WaitExit(s)
+		n := process.Serve(s, c, s.name, "1")
+		n.Stop(s)
 		configs = append(configs, c)
 	}
 	a := process.Start(s, configs[0])
@@ -165,8 +163,7 @@ func zookeeperLost(s *scene) {
 func settingsDiffer(s *scene) {
 	s.write("1")
 	zookeeper := s.startZookeeper()
-	a := process.Start(s, s.member(zookeeper, "a", "replication = 1"))
-	a.WaitCurrent(s, s.name, "1")
+	a := process.Serve(s, s.member(zookeeper, "a", "replication = 1"), s.name, "1")
 	s.watch(a)
 	s.quiet("SequinsClusterSettings", at(a))
 	s.quiet("SequinsSettingsDiffer", at(a))
@@ -180,8 +177,7 @@ func settingsDiffer(s *scene) {
 	s.fires("SequinsSettingsDiffer", at(b))
 	s.leads("SequinsSettingsDiffer", "name each setting with its values and nodes", s.run("status", "--server", a.Addr), "sharding.replication differs: 1 on "+a.Addr+"; 2 on "+b.Addr)
 	s.leads("SequinsSettingsDiffer", "the log", a.Log(), "sharding.replication differs: 1 on "+a.Addr+"; 2 on "+b.Addr)
-	b.Signal(s, syscall.SIGTERM)
-	b.WaitExit(s)
+	b.Stop(s)
 	s.watch(a)
 	s.quiet("SequinsClusterSettings", at(a))
 	s.quiet("SequinsSettingsDiffer", at(a))

@@ -20,8 +20,7 @@ import (
 func (s *scene) start(extra string) *process.Node {
 	s.Helper()
 	s.write("1")
-	n := process.Start(s, s.config(extra))
-	n.WaitCurrent(s, s.name, "1")
+	n := process.Serve(s, s.config(extra), s.name, "1")
 	s.watch(n)
 	return n
 }
@@ -132,8 +131,7 @@ func oldData(s *scene) {
 // oneIsBehind: of two nodes one has not been told to look for the new version.
 func oneIsBehind(s *scene) {
 	a := s.start("")
-	b := process.Start(s, s.config(""))
-	b.WaitCurrent(s, s.name, "1")
+	b := process.Serve(s, s.config(""), s.name, "1")
 	s.watch(a, b)
 	s.quiet("SequinsVersionsDiffer", s.of(nil))
 	s.write("2")
@@ -179,8 +177,7 @@ func diskFull(s *scene) {
 		}
 	})
 	s.write("1")
-	n := process.Start(s, c)
-	n.WaitCurrent(s, s.name, "1")
+	n := process.Serve(s, c, s.name, "1")
 	s.watch(n)
 	s.quiet("SequinsDiskFull", at(n))
 	ballast := filepath.Join(c.Store, "ballast")
@@ -209,8 +206,7 @@ func (s *scene) block(c process.Config) string {
 func damagedBlock(s *scene) {
 	s.write("1")
 	c := s.config("")
-	n := process.Start(s, c)
-	n.WaitCurrent(s, s.name, "1")
+	n := process.Serve(s, c, s.name, "1")
 	s.watch(n)
 	s.quiet("SequinsChecksumFailures", s.of(n))
 	block := s.block(c)
@@ -231,8 +227,7 @@ func damagedBlock(s *scene) {
 func unreadableBlock(s *scene) {
 	s.write("1")
 	c := s.config("")
-	n := process.Start(s, c)
-	n.WaitCurrent(s, s.name, "1")
+	n := process.Serve(s, c, s.name, "1")
 	s.watch(n)
 	s.quiet("SequinsErrors", s.of(n))
 	away := s.source() + ".away"
@@ -297,8 +292,7 @@ func manyConnections(s *scene) {
 	c := s.config("")
 	c.Prefix = []string{"sh", "-c", `ulimit -n 200; exec "$@"`, "sh"}
 	c.Extra += "\nmax_connections = 1000" // more than there are descriptors
-	n := process.Start(s, c)
-	n.WaitCurrent(s, s.name, "1")
+	n := process.Serve(s, c, s.name, "1")
 	s.watch(n)
 	s.quiet("SequinsDescriptors", at(n))
 	var open []*process.Client

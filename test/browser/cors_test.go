@@ -38,8 +38,7 @@ func TestCORS(t *testing.T) {
 	defer allowed.Close()
 	defer other.Close()
 	c.Sections = fmt.Sprintf("[http]\nallowed_origins = [%q]\ncompression = [\"zstd\", \"gzip\"]\n", allowed.URL)
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	data.Store(fmt.Sprintf("data-node=%q data-other=%q", "http://"+n.Addr, other.URL))
 	script(t, "cors", strings.TrimPrefix(allowed.URL, "http://"), map[string]func(){"revalidated": func() {
 		if m := n.Metrics(t); !strings.Contains(m, `sequins_requests_total{code="304",db="words",route="key"}`) {

@@ -104,15 +104,11 @@ func follow(t *testing.T, out io.Reader, in io.Writer, actions map[string]func()
 func publish(t *testing.T, source, db, version string, partitions, keys int) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	for p := range partitions {
-		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for i := range keys {
-				if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), partitions) == p {
-					add(key, "secret "+version+" "+key)
-				}
-			}
-		})
-
-	}
+	sequencefiles.WriteParts(t, tmp, partitions, shard.String.Partition, func(add func(key, value string)) {
+		for i := range keys {
+			key := fmt.Sprintf("key-%06d", i)
+			add(key, "secret "+version+" "+key)
+		}
+	})
 	expect.NoError(t, os.Rename(tmp, filepath.Join(source, db, version)))
 }

@@ -28,8 +28,7 @@ func TestHealthy(t *testing.T) {
 	source, c := newSource(t)
 	publish(t, source, "words", "2026-01-30", 8, 20000)
 	publish(t, source, "users", "2026-01-31T04", 200, 3000) // more partitions than a row of the map has cells
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "2026-01-30")
+	n := process.Serve(t, c, "words", "2026-01-30")
 	n.WaitCurrent(t, "users", "2026-01-31T04")
 	script(t, "healthy", n.Addr, map[string]func(){
 		"publish": func() { publish(t, source, "words", "2026-01-31", 8, 21000) },
@@ -41,13 +40,11 @@ func TestLoading(t *testing.T) {
 	t.Parallel()
 	source, c := newSource(t)
 	publish(t, source, "words", "2026-01-30", 4, 100)
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "2026-01-30")
+	n := process.Serve(t, c, "words", "2026-01-30")
 	n.Kill()
 	publish(t, source, "words", "2026-01-31", 16, 60000)
 	c.Extra += "\nthrottle_loads = \"1ms\"\n"
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "words", "2026-01-30")
+	n = process.Serve(t, c, "words", "2026-01-30")
 	n.WaitFor(t, "the load has begun", func() bool { return n.Health(t)["words"]["2026-01-31"].State == "BUILDING" })
 	script(t, "loading", n.Addr, nil)
 }
@@ -60,8 +57,7 @@ func TestHostile(t *testing.T) {
 	dir := filepath.Join(source, "words", "2")
 	expect.NoError(t, errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, `part-<img src=x onerror="document.title='owned'">`), []byte("SEQ\x06no"), 0o644)))
 	c.Extra = "" // a refresh would try the second version again, and the page show that it loads
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	n.WaitFor(t, "the second version has failed", func() bool { return n.Health(t)["words"]["2"].State == "ERROR" })
 	script(t, "hostile", n.Addr, nil)
 }
@@ -87,8 +83,7 @@ func TestRefusedReload(t *testing.T) {
 	t.Parallel()
 	source, c := newSource(t)
 	publish(t, source, "words", "1", 4, 100)
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	conf, err := os.ReadFile(n.Conf)
 	expect.NoError(t, err)
 	reload := func(prefix string) func() {

@@ -78,14 +78,10 @@ func valueOf(version string, key []byte) string { return version + "/" + string(
 func writeVersion(t *testing.T, source, db, version string, p shard.Partitioner, files int, keys [][]byte) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	for i := range files {
-		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", i)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for _, key := range keys {
-				if p.Partition(key, files) == i {
-					add(string(key), valueOf(version, key))
-				}
-			}
-		})
-	}
+	sequencefiles.WriteParts(t, tmp, files, p.Partition, func(add func(key, value string)) {
+		for _, key := range keys {
+			add(string(key), valueOf(version, key))
+		}
+	})
 	expect.NoError(t, os.Rename(tmp, filepath.Join(source, db, version)))
 }

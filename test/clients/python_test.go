@@ -142,8 +142,7 @@ func TestTypesOfKeysInPython(t *testing.T) {
 	source := filepath.Join(dir, "source")
 	keys := [][]byte{[]byte("0"), []byte("5"), []byte("-7"), []byte("18446744073709551615"), []byte("k")}
 	writeVersion(t, source, "db", "1", shard.String, 2, keys)
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store")})
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, process.Config{Source: source, Store: filepath.Join(dir, "store")}, "db", "1")
 	script := filepath.Join(process.Root(), "test", "clients", "keys.py")
 	if out, err := exec.CommandContext(t.Context(), venv.Python(t, filepath.Join("..", "web", "requirements.txt")), script, n.Addr, "db").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

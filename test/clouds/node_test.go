@@ -82,14 +82,12 @@ func each(t *testing.T, test func(t *testing.T, k kind, n *process.Node, p *gate
 	}
 }
 
-// write writes a file of those records of n whose partition of files it is, or of all of them if files is 0.
-func write(t testing.TB, path, values string, partition, files, n int) {
+// write writes a version of files with n records, whose values begin with some text.
+func write(t testing.TB, dir, values string, files, n int) {
 	t.Helper()
-	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
+	sequencefiles.WriteParts(t, dir, files, shard.String.Partition, func(add func(key, value string)) {
 		for i := range n {
-			if key := fmt.Sprintf("key-%06d", i); shard.String.Partition([]byte(key), files) == partition {
-				add(key, fmt.Sprintf("%s/%d", values, i))
-			}
+			add(fmt.Sprintf("key-%06d", i), fmt.Sprintf("%s/%d", values, i))
 		}
 	})
 }
@@ -98,9 +96,7 @@ func write(t testing.TB, path, values string, partition, files, n int) {
 func (k kind) upload(t testing.TB, db, version string, files, n int) {
 	t.Helper()
 	dir := t.TempDir()
-	for i := range files {
-		write(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), version, i, files, n)
-	}
+	write(t, dir, version, files, n)
 	k.publish(t, db, version, dir)
 }
 
@@ -171,7 +167,7 @@ func TestOutage(t *testing.T) {
 func TestBuild(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
 		dir, built := t.TempDir(), filepath.Join(t.TempDir(), "db", "2")
-		write(t, filepath.Join(dir, "part-r-00000"), "2", 0, 1, 2000)
+		write(t, dir, "2", 1, 2000)
 		gateway.PutTree(t, k.put, k.root+"/raw/db/2", dir)
 		k.put(t, k.root+"/raw/db/2/_SUCCESS", nil)
 		raw := k.url + "/" + k.root + "/raw/db/2"
@@ -187,14 +183,13 @@ func TestBuild(t *testing.T) {
 // TestUnchanged: of a version with one changed object of ten, one partition is loaded.
 func TestUnchanged(t *testing.T) {
 	each(t, func(t *testing.T, k kind, n *process.Node, _ *gateway.Proxy) {
-		dir := t.TempDir()
-		for p := range 10 {
-			write(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", p)), "1", p, 10, 500)
-		}
+		dir, changed := t.TempDir(), t.TempDir()
+		write(t, dir, "1", 10, 500)
+		write(t, changed, "2", 10, 500)
 		k.publish(t, "db", "1", dir)
 		n.WaitCurrent(t, "db", "1")
 		n.WaitLog(t, "files=10/10")
-		write(t, filepath.Join(dir, "part-r-00004"), "2", 4, 10, 500)
+		expect.NoError(t, os.Rename(filepath.Join(changed, "part-r-00004"), filepath.Join(dir, "part-r-00004")))
 		k.publish(t, "db", "2", dir)
 		n.WaitCurrent(t, "db", "2")
 		n.WaitLog(t, "unchanged=9/10")
@@ -223,8 +218,7 @@ func TestSecretFile(t *testing.T) {
 		Source: "abfss://" + clouds.Bucket + "@" + clouds.Account + ".dfs.core.windows.net/secret/output", Store: filepath.Join(t.TempDir(), "store"),
 		Sections: fmt.Sprintf("[azure]\nendpoint = %q\naccount_key_file = %q\n", a.Endpoint(), file),
 	}
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	n.ExpectKeys(t, "db", "1", "1", 10)
 	c.Sections = fmt.Sprintf("[azure]\nendpoint = %q\naccount_key = %q\n", a.Endpoint(), "aHVudGVyMg==")
 	c.Store = filepath.Join(t.TempDir(), "store")

@@ -150,8 +150,7 @@ func (m *member) kill() {
 // terminate ends the process in order.
 func (m *member) terminate(t testing.TB) {
 	t.Helper()
-	m.node.Signal(t, syscall.SIGTERM)
-	if code := m.node.WaitExit(t); code != 0 {
+	if code := m.node.Stop(t); code != 0 {
 		t.Errorf("%s ends with exit code %d after SIGTERM", m.name, code)
 	}
 	m.up = false

@@ -98,22 +98,13 @@ func (d dataset) publish(t testing.TB, source, version string) {
 	t.Helper()
 	dir := filepath.Join(source, db)
 	tmp := filepath.Join(dir, "_"+version)
-	byPartition := make([][]string, d.partitions)
-	for i := range d.keys {
-		key := d.key(i)
-		if _, there := d.value(key, version); there {
-			p := d.partition(key)
-			byPartition[p] = append(byPartition[p], key)
-		}
-	}
-	for p, keys := range byPartition {
-		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for _, key := range keys {
-				value, _ := d.value(key, version)
-				add(key, value)
+	sequencefiles.WriteParts(t, tmp, d.partitions, shard.String.Partition, func(add func(key, value string)) {
+		for i := range d.keys {
+			if value, there := d.value(d.key(i), version); there {
+				add(d.key(i), value)
 			}
-		})
-	}
+		}
+	})
 	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(dir, version))))
 }
 

@@ -250,8 +250,7 @@ func TestPauses(t *testing.T) {
 			d.node.WaitFor(t, "a part of version 2 is served", func() bool { return d.partial(2) })
 			d.mark("the writer goes on")
 			if c.restart {
-				d.node.Signal(t, syscall.SIGTERM)
-				d.node.WaitExit(t)
+				d.node.Stop(t)
 				d.end()
 			}
 			d.inOrder(c.options, names[half:]...)

@@ -153,7 +153,6 @@ func TestOldObjects(t *testing.T) {
 	expect.NoError(t, err)
 	c := b.configure(t)
 	c.Extra = "settle = \"10m\"\nrequire_success_file = \"auto\""
-	node := process.Start(t, c)
-	node.WaitCurrent(t, db, "1")
+	node := process.Serve(t, c, db, "1")
 	node.WaitLog(t, left)
 }

@@ -50,8 +50,7 @@ func configure(t testing.TB, source, sections string) process.Config {
 // open starts a node whose source has version 1, and a reader when it is served.
 func open(t testing.TB, c process.Config, old version) *scene {
 	t.Helper()
-	node := process.Start(t, c)
-	node.WaitCurrent(t, db, "1")
+	node := process.Serve(t, c, db, "1")
 	s := &scene{TB: t, node: node, reader: read(t, node, db, old.keys()), config: c, old: old}
 	node.WaitFor(t, "version 1 is read", func() bool { return s.whole(old.generation) })
 	return s

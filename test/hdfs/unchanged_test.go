@@ -95,8 +95,7 @@ func testUnchanged(t *testing.T, c *cluster) {
 		}
 	}
 	d.Put(t, "db/1/_SUCCESS", nil)
-	n := process.Start(t, configure(t, "hdfs://"+c.namenode+d.root, ""))
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, configure(t, "hdfs://"+c.namenode+d.root, ""), "db", "1")
 	n.WaitLog(t, "files=10/10")
 	d.Put(t, "db/2/_SUCCESS", nil)
 	n.WaitCurrent(t, "db", "2")

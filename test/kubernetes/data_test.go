@@ -28,15 +28,10 @@ func value(i int, version string) string { return version + " of " + key(i) }
 func publish(t testing.TB, source, version string) {
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
-	for p := range partitions {
-		sequencefiles.WriteFile(t, filepath.Join(tmp, fmt.Sprintf("part-r-%05d", p)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for i := range keys {
-				if shard.String.Partition([]byte(key(i)), partitions) == p {
-					add(key(i), value(i, version))
-				}
-			}
-		})
-
-	}
+	sequencefiles.WriteParts(t, tmp, partitions, shard.String.Partition, func(add func(key, value string)) {
+		for i := range keys {
+			add(key(i), value(i, version))
+		}
+	})
 	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))))
 }

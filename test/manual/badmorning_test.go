@@ -34,8 +34,7 @@ func TestBadMorning(t *testing.T) {
 	for _, version := range []string{"2026-01-30", "2026-01-31"} {
 		writeWords(t, source, version, 1000)
 	}
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Sections: "[gate]\nmax_shrink = 0.2\n"})
-	n.WaitCurrent(t, "words", "2026-01-31")
+	n := process.Serve(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Sections: "[gate]\nmax_shrink = 0.2\n"}, "words", "2026-01-31")
 	writeWords(t, source, "2026-02-01", 400)
 	n.Signal(t, 1) // SIGHUP
 	n.WaitFor(t, "the version is held", func() bool { return n.Health(t)["words"]["2026-02-01"].State == "HELD" })

@@ -93,8 +93,7 @@ func example(t *testing.T) (process.Config, *process.Node) {
 	source, err := filepath.Abs(c.Source)
 	expect.NoError(t, err)
 	c.Source = source
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "2026-01-31")
+	n := process.Serve(t, c, "words", "2026-01-31")
 	n.WaitLog(t, "partitions=4 files=4 partitioner=hadoop aligned=true") // a job's own files, as the README says
 	return c, n
 }

@@ -45,8 +45,7 @@ var answers = []struct {
 // A node answers as API.md lists it, and counts as RUNBOOK.md does.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	n := process.Start(t, process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store")})
-	n.WaitCurrent(t, "words", "2026-01-31")
+	n := process.Serve(t, process.Config{Source: filepath.Join(process.Root(), "docs", "example"), Store: filepath.Join(t.TempDir(), "store")}, "words", "2026-01-31")
 	statuses, metrics := page(t, "API.md"), page(t, "RUNBOOK.md")
 	for _, a := range answers {
 		c := n.Client()
@@ -110,8 +109,7 @@ func TestLogOfTheManual(t *testing.T) {
 		expect.NoError(t, err)
 	}
 	publish("1", 1<<20)
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: `settle = "0s"` + "\n" + `version_remove_timeout = "0s"` + "\n"})
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: `settle = "0s"` + "\n" + `version_remove_timeout = "0s"` + "\n"}, "words", "1")
 	publish("2", 200)
 	n.Signal(t, syscall.SIGHUP)
 	n.WaitLog(t, "tried again")

@@ -40,8 +40,7 @@ func TestJavaOfTheManual(t *testing.T) {
 	expect.NoError(t, os.WriteFile(input, []byte("to\t2\nbe\t2\nor\t1\nnot\t1\nthat\t1\nis\t1\nthe\t1\nquestion\t1\n"), 0o644))
 	run(t, dir, "java", "-cp", classPath, "Publish", input, filepath.Join(source, "counts", "1"))
 
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = false"})
-	n.WaitCurrent(t, "meanings", "1")
+	n := process.Serve(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = false"}, "meanings", "1")
 	n.WaitCurrent(t, "counts", "1")
 	for target, want := range map[string]string{
 		"/meanings/apple": "a fruit", "/meanings/beet": "a root", "/counts/be": "2", "/counts/question": "1", "/counts/that": "1",

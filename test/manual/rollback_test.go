@@ -19,8 +19,7 @@ func TestRollingBack(t *testing.T) {
 	for _, version := range []string{"2026-01-30", "2026-01-31", "2026-02-01"} {
 		expect.NoError(t, os.CopyFS(filepath.Join(source, "words", version), os.DirFS(example)))
 	}
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"300ms\"\n"})
-	n.WaitCurrent(t, "words", "2026-02-01")
+	n := process.Serve(t, process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Extra: "refresh_period = \"300ms\"\n"}, "words", "2026-02-01")
 	var found []string
 	for _, command := range Commands(chapter(t, "TRUST.md", "Rolling back")) {
 		if ofRollingBack.MatchString(command) && command != "sequins refresh" {

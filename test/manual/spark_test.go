@@ -34,8 +34,7 @@ func TestSparkOfTheManual(t *testing.T) {
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "input.txt"), []byte("to be or not to be\nthat is the question\n"), 0o644))
 	spark.Run(t, dir, job)
 
-	n := process.Start(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = true\n" + conf})
-	n.WaitCurrent(t, "meanings", "2026-02-01")
+	n := process.Serve(t, process.Config{Source: source, Store: filepath.Join(dir, "store"), Extra: "require_success_file = true\n" + conf}, "meanings", "2026-02-01")
 	n.WaitCurrent(t, "counts", "2026-01-31")
 	for target, want := range map[string]string{
 		"/meanings/apple": "a fruit", "/meanings/beet": "a root", "/counts/be": "2", "/counts/question": "1", "/counts/that": "1",

@@ -66,8 +66,7 @@ func TestUnitAllowsWhatIsCalled(t *testing.T) {
 		expectWord(t, n.Addr)
 	}
 	n.WaitLog(t, "msg=scrubbed")
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n.Stop(t)
 	var table []string
 	process.Eventually(t, "strace has counted", func() bool {
 		text, err := os.ReadFile(calls)

@@ -235,6 +235,14 @@ func (n *Node) WaitCurrent(t testing.TB, db, version string) {
 	n.WaitFor(t, db+" serves "+version, func() bool { return n.Health(t)[db][version].Current })
 }
 
+// Serve starts a node and waits until a version of a db is current.
+func Serve(t testing.TB, c Config, db, version string) *Node {
+	t.Helper()
+	n := Start(t, c)
+	n.WaitCurrent(t, db, version)
+	return n
+}
+
 // Target returns the request target of a key, with every escapable byte escaped.
 func Target(db string, key []byte) string {
 	var b strings.Builder

@@ -264,6 +264,13 @@ func (n *Node) Signal(t testing.TB, s syscall.Signal) {
 	expect.NoError(t, n.cmd.Process.Signal(s))
 }
 
+// Stop sends SIGTERM and returns the exit code.
+func (n *Node) Stop(t testing.TB) int {
+	t.Helper()
+	n.Signal(t, syscall.SIGTERM)
+	return n.WaitExit(t)
+}
+
 // WaitExit waits for the process to end and returns its exit code.
 func (n *Node) WaitExit(t testing.TB) int {
 	t.Helper()

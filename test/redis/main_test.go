@@ -33,8 +33,7 @@ func records() map[string]string {
 func startSequins(t *testing.T, sections string) (n *process.Node, addr string) {
 	t.Helper()
 	c, addr := configure(t, sections)
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "words", "v1")
+	n = process.Serve(t, c, "words", "v1")
 	return n, addr
 }
 

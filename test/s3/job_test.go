@@ -22,8 +22,7 @@ func TestJob(t *testing.T) {
 	const records, reducers = 5000, 3
 	g := gateway.Start(t)
 	upload(t, g, "before", "1", 1, 10)
-	n := process.Start(t, configure(t, g.Endpoint(), gateway.SecretKey))
-	n.WaitCurrent(t, "before", "1")
+	n := process.Serve(t, configure(t, g.Endpoint(), gateway.SecretKey), "before", "1")
 
 	out := filepath.Join(t.TempDir(), "1")
 	harness.Start(t).Do(t, fmt.Sprintf("job out=file://%s format=seq type=text compression=BLOCK codec=SnappyCodec records=%d reducers=%d tag=v",

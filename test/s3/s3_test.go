@@ -36,21 +36,14 @@ func configure(t testing.TB, endpoint, secret string) process.Config {
 func upload(t testing.TB, g *gateway.Gateway, db, version string, files, n int) {
 	t.Helper()
 	dir := t.TempDir()
-	for i := range files {
-		writeFile(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", i)), version, i, files, n)
-	}
-	prefix := "jobs/output/" + db + "/" + version
-	g.PutTree(t, prefix, dir)
-	g.Put(t, prefix+"/_SUCCESS", nil)
-}
-
-func writeFile(t testing.TB, path, version string, first, step, n int) {
-	t.Helper()
-	sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-		for i := first; i < n; i += step {
+	sequencefiles.WriteParts(t, dir, files, sequencefiles.InTurn(), func(add func(key, value string)) {
+		for i := range n {
 			add(fmt.Sprintf("key-%06d", i), fmt.Sprintf("%s/%d", version, i))
 		}
 	})
+	prefix := "jobs/output/" + db + "/" + version
+	g.PutTree(t, prefix, dir)
+	g.Put(t, prefix+"/_SUCCESS", nil)
 }
 
 // TestRefused uses the wrong secret: the log names the refused request and does not contain the

@@ -3,7 +3,6 @@
 package single
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,15 +15,10 @@ import (
 // writeAligned writes a version whose files are cut along the string partitioner and sorted.
 func writeAligned(t testing.TB, dir string, files, n int) {
 	t.Helper()
-	for f := range files {
-		sequencefiles.WriteFile(t, filepath.Join(dir, fmt.Sprintf("part-r-%05d", f)), sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for i := range n {
-				key, value := numbered("1")(i)
-				if shard.String.Partition([]byte(key), files) == f {
-					add(key, value)
-				}
-			}
-		})
-	}
+	sequencefiles.WriteParts(t, dir, files, shard.String.Partition, func(add func(key, value string)) {
+		for i := range n {
+			add(numbered("1")(i))
+		}
+	})
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 }

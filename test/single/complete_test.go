@@ -44,8 +44,7 @@ func TestCompleteness(t *testing.T) {
 	expect.NoError(t, syscall.Mkfifo(filepath.Join(source, "broken/2/_SUCCESS"), 0o644))
 	write("table/1/data/part-0", "a")
 
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "plain", "1")
+	n := process.Serve(t, c, "plain", "1")
 	n.WaitCurrent(t, "marked", "1")
 	n.WaitCurrent(t, "broken", "1")
 	wantText(t, waitError(t, n, "broken", "2"), "_SUCCESS", "not a regular file")

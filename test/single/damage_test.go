@@ -82,8 +82,7 @@ func TestTruncatedBlocks(t *testing.T) {
 		writeVersion(t, source, db, "1", len(cuts), keys, big("1"))
 	}
 	c.Sections = "[storage]\ncompression = \"none\"\n"
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "cut", "1")
+	n := process.Serve(t, c, "cut", "1")
 	n.WaitCurrent(t, "whole", "1")
 	if failed := readCut(t, n, keys); failed > 0 {
 		t.Fatalf("%d of %d keys failed before anything was cut", failed, keys)
@@ -101,15 +100,13 @@ func TestTruncatedBlocks(t *testing.T) {
 		return len(aside) == len(cuts) && len(there) == len(cuts) && readCut(t, n, keys) == 0
 	}
 	n.WaitFor(t, "all blocks are loaded again", mended)
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	for p, length := range cuts {
 		cut(t, c, "cut", p, length)
 	}
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "cut", "1")
+	n = process.Serve(t, c, "cut", "1")
 	n.WaitFor(t, "all blocks are loaded again after a start", func() bool { return readCut(t, n, keys) == 0 })
 	if n.Exited() {
 		t.Error("the process has ended")
@@ -195,8 +192,7 @@ func TestSharesOfDescriptors(t *testing.T) {
 	source, c := newNode(t)
 	c.Prefix = []string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, limit), "sh"}
 	writeVersion(t, source, "db", "1", partitions, 200*partitions, big("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	client := n.Client()
 	defer client.Close()
 	for i := range 2000 {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -101,8 +100,7 @@ func TestDatadog(t *testing.T) {
 	source, c := newNode(t)
 	writeVersion(t, source, "words", "1", 3, 1000, numbered("1"))
 	c.Sections = fmt.Sprintf("[sharding]\ncluster_name = \"birds\"\n[datadog]\nurl = %q\n", a.conn.LocalAddr())
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	for i := range 20 {
 		n.Expect(t, fmt.Sprintf("/words/key-%06d", i), 200, "1", "")
 	}
@@ -111,8 +109,7 @@ func TestDatadog(t *testing.T) {
 	n.Expect(t, "/none/key", 404, "", "")
 	writeVersion(t, source, "words", "2", 4, 1000, numbered("2"))
 	n.WaitCurrent(t, "words", "2")
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 
@@ -161,11 +158,9 @@ func TestDatadogAway(t *testing.T) {
 	source, c := newNode(t)
 	writeVersion(t, source, "words", "1", 20, 1000, numbered("1"))
 	c.Sections = fmt.Sprintf("[datadog]\nurl = %q\n", process.FreeAddr(t))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	n.Expect(t, "/words/key-000001", 200, "1", "1/1")
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }

@@ -52,14 +52,12 @@ func TestDamagedBlockIsLoadedAgain(t *testing.T) {
 	const keys = 2000
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, keys, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	n.Kill()
 	path := blockPath(c.Store)
 	st := damage(t, path)
 
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n = process.Serve(t, c, "db", "1")
 	refused := 0
 	for i := range keys {
 		switch r := n.Get(t, fmt.Sprintf("/db/key-%06d", i)); {
@@ -99,8 +97,7 @@ func TestScrubFindsDamage(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += "\nscrub_period = \"200ms\""
 	writeVersion(t, source, "db", "1", 1, 2000, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	path := blockPath(c.Store)
 	st := damage(t, path)
 	waitReplaced(t, n, path, st)

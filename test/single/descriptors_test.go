@@ -21,8 +21,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	writeVersion(t, source, "words", "1", 2, 100, numbered("1"))
 	c.Prefix = []string{"sh", "-c", `ulimit -n 100; exec "$@"`, "sh"}
 	c.Extra = "refresh_period = \"1h\"\nmax_connections = 1000" // a listing needs a descriptor, which a client may get then
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	var open []net.Conn
 	defer func() {
 		for _, c := range open {

@@ -125,8 +125,7 @@ func TestHangingDisk(t *testing.T) {
 		writeVersion(t, source, db, "1", 1, keys, big("1"))
 	}
 	c.Sections = "[storage]\ncompression = \"none\"\n"
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "hangs", "1")
+	n := process.Serve(t, c, "hangs", "1")
 	n.WaitCurrent(t, "works", "1")
 
 	d.hang(filepath.Join("data", "hangs"))

@@ -25,19 +25,13 @@ import (
 	"sequins/test/sequencefiles"
 )
 
-func removeAll(t testing.TB, path string) {
-	t.Helper()
-	expect.NoError(t, os.RemoveAll(path))
-}
-
 // startWithGood starts a node that serves version 1 of db, so that each fault of version 2 can be
 // seen to leave it alone.
 func startWithGood(t *testing.T) (source string, n *process.Node) {
 	t.Helper()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n = process.Serve(t, c, "db", "1")
 	return source, n
 }
 
@@ -101,7 +95,7 @@ func TestBadFiles(t *testing.T) {
 			if !n.Health(t)["db"]["1"].Current {
 				t.Error("version 1 is not current any more")
 			}
-			removeAll(t, filepath.Join(source, "db", "2"))
+			expect.NoError(t, os.RemoveAll(filepath.Join(source, "db", "2")))
 			writeVersion(t, source, "db", "2", 2, 100, numbered("2"))
 			n.WaitCurrent(t, "db", "2")
 			n.Expect(t, "/db/key-000042", 200, "2", "2/42")
@@ -115,8 +109,7 @@ func TestEmptyVersionAllowed(t *testing.T) {
 	source, c := newNode(t)
 	c.Sections += "[db.db]\nallow_empty = true\n"
 	writeVersion(t, source, "db", "1", 0, 0, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	n.Expect(t, "/db/anything", 404, "1", "")
 	writeVersion(t, source, "db", "2", 3, 0, numbered("2"))
 	n.WaitCurrent(t, "db", "2")
@@ -130,8 +123,7 @@ func TestOlderVersionWhileNewestIsBad(t *testing.T) {
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
 	copyFile(t, filepath.Join(process.Root(), "go.mod"), filepath.Join(source, "db", "2", "part-00000"), -1)
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	waitError(t, n, "db", "2")
 	n.Expect(t, "/db/key-000007", 200, "1", "1/7")
 }
@@ -158,8 +150,7 @@ func TestDiskFull(t *testing.T) {
 	mountTmpfs(t, c.Store, "64m") // much more than the load writes between two looks at the disk, however busy the machine is
 	ballast := filepath.Join(c.Store, "ballast")
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	expect.NoError(t, os.WriteFile(ballast, make([]byte, 62<<20), 0o644))
 	writeVersion(t, source, "db", "2", 2, 5000, random(500))
 	wantText(t, waitError(t, n, "db", "2"), "no space left on device")
@@ -183,8 +174,7 @@ func TestRoomIsMade(t *testing.T) {
 			c.Extra, c.Sections = "", "[load]\ncheck_disk = "+checked+"\n[log]\nlevel = \"debug\"\n"
 			ballast := filepath.Join(c.Store, "ballast")
 			writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-			n := process.Start(t, c)
-			n.WaitCurrent(t, "db", "1")
+			n := process.Serve(t, c, "db", "1")
 			expect.NoError(t, os.WriteFile(ballast, make([]byte, 62<<20), 0o644))
 			writeVersion(t, source, "db", "2", 2, 5000, random(500))
 			n.Signal(t, syscall.SIGHUP)
@@ -220,8 +210,7 @@ func TestMinFreeDisk(t *testing.T) {
 	mountTmpfs(t, c.Store, fmt.Sprint(size))
 	c.Sections = fmt.Sprintf("[load]\nmin_free_disk = \"%dMiB\"\n[storage]\ncompression = \"none\"\n[log]\nlevel = \"debug\"\n", reserve>>20)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	free := func() int64 {
 		var disk syscall.Statfs_t
 		if err := syscall.Statfs(c.Store, &disk); err != nil {
@@ -313,13 +302,10 @@ func TestStartWithoutSource(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n := process.Serve(t, c, "db", "1")
+	n.Stop(t)
 	expect.NoError(t, os.Rename(source, source+".away"))
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n = process.Serve(t, c, "db", "1")
 	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
 }
 
@@ -330,10 +316,8 @@ func TestStartWithSourceThatHangs(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n := process.Serve(t, c, "db", "1")
+	n.Stop(t)
 	mute, err := net.Listen("tcp", "127.0.0.1:0")
 	expect.NoError(t, err)
 	defer mute.Close()
@@ -359,8 +343,7 @@ func TestSecondProcess(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	second := process.Launch(t, c)
 	if code := second.WaitExit(t); code != 1 {
 		t.Errorf("a second process on the same store: exit code %d", code)
@@ -470,8 +453,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 		before[f] = st
 	}
 	c.Extra = strings.Replace(c.Extra, `throttle_loads = "1ms"`, "", 1)
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n = process.Serve(t, c, "db", "1")
 	for f, st := range before {
 		now, err := os.Stat(filepath.Join(c.Store, "data", f))
 		if err != nil || !os.SameFile(st, now) {
@@ -529,8 +511,7 @@ func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 1, 1, func(int) (string, string) { return "large", strings.Repeat("x", 64<<20) })
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	half := dial(t, n, "GET /db/large HTT")
 	deaf := dial(t, n, "GET /db/large HTTP/1.1\r\nHost: a\r\n\r\n")
 	if r := n.Get(t, "/db/absent"); r.Code != 404 {

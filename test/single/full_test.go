@@ -71,8 +71,7 @@ func TestDiskFullThenDeleteAndRollback(t *testing.T) {
 	serves("2")
 	n.Kill()
 	n.WaitExit(t)
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "2")
+	n = process.Serve(t, c, "db", "2")
 	serves("2")
 
 	conf, err := os.ReadFile(n.Conf)

@@ -167,8 +167,7 @@ func TestLongKeys(t *testing.T) {
 			return numbered("1")(i)
 		})
 	}
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "one", "1")
+	n := process.Serve(t, c, "one", "1")
 	n.Expect(t, "/one/key-000042", 200, "1", "1/42")
 	n.WaitLog(t, "left_out=1")
 	if text := waitError(t, n, "two", "1"); !strings.Contains(text, "key of 65537") || !strings.Contains(text, "max_record_errors allows no more") {
@@ -184,8 +183,7 @@ func TestRollbackThroughTheGate(t *testing.T) {
 	c.Extra += "\nkeep_versions = 3"
 	c.Sections = "[gate]\nmax_shrink = 0.5\nmax_growth = 0.3\n"
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	writeVersion(t, source, "db", "2", 2, 200, numbered("2"))
 	waitHeld(t, n, "db", "2")
 	writeVersion(t, source, "db", "3", 2, 60, numbered("3"))
@@ -202,8 +200,7 @@ func TestRefresh(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra = `refresh_period = "1h"`
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	for _, version := range []string{"2", "3"} {
 		writeVersion(t, source, "db", version, 2, 100, numbered(version))
 		process.OutputOf(t, process.Binary(t), "refresh", "--source", source)

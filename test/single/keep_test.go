@@ -39,8 +39,7 @@ func TestRestartsKeepWhatWasServed(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	makeBroken(t, source, "2", "3", "4")
 	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		for _, v := range []string{"2", "3", "4"} {
@@ -62,8 +61,7 @@ func TestBrokenNamesDoNotBlockUpgrades(t *testing.T) {
 	source, c := newNode(t)
 	makeBroken(t, source, "archive", "tmp", "w", "x", "y", "zzz")
 	writeVersion(t, source, "db", "2026-01-01", 1, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "2026-01-01")
+	n := process.Serve(t, c, "db", "2026-01-01")
 	writeVersion(t, source, "db", "2026-01-02", 1, 100, numbered("2"))
 	n.WaitCurrent(t, "db", "2026-01-02")
 	waitError(t, n, "db", "zzz")
@@ -79,15 +77,13 @@ func TestUnmountedSource(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += "\n" + `db_remove_timeout = "1ms"`
 	writeVersion(t, source, "db", "1", 2, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	mounted := source + ".mounted"
 	expect.NoError(t, os.Rename(source, mounted))
 	expect.NoError(t, os.Mkdir(source, 0o755))
 	n.WaitLog(t, "lists none of the 1 databases")
 	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n.Stop(t)
 	n = process.Start(t, c)
 	n.WaitLog(t, "lists none of the 1 databases")
 	n.Expect(t, "/db/key-000042", 200, "1", "1/42")
@@ -110,10 +106,8 @@ func TestNoWayBackOverARestart(t *testing.T) {
 		return key, value + long
 	})
 	c.Sections = "[storage]\ncompression = \"none\"\n"
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "2")
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n := process.Serve(t, c, "db", "2")
+	n.Stop(t)
 	expect.NoError(t, os.Truncate(filepath.Join(contentDir(c.Store, "db", "2"), "00001.block"), 5000))
 	ballast := filepath.Join(c.Store, "ballast")
 	expect.NoError(t, os.WriteFile(ballast, make([]byte, 18<<20), 0o644))

@@ -28,14 +28,11 @@ func writeVersion(t testing.TB, source, db, version string, files, n int, record
 	t.Helper()
 	tmp := filepath.Join(source, db, "_"+version)
 	expect.NoError(t, os.MkdirAll(tmp, 0o755))
-	for f := range files {
-		path := filepath.Join(tmp, fmt.Sprintf("part-r-%05d", f))
-		sequencefiles.WriteFile(t, path, sequencefiles.WriterOptions{}, func(add func(key, value string)) {
-			for i := f; i < n; i += files {
-				add(record(i))
-			}
-		})
-	}
+	sequencefiles.WriteParts(t, tmp, files, sequencefiles.InTurn(), func(add func(key, value string)) {
+		for i := range n {
+			add(record(i))
+		}
+	})
 	expect.NoError(t, errors.Join(os.WriteFile(filepath.Join(tmp, "_SUCCESS"), nil, 0o644), os.Rename(tmp, filepath.Join(source, db, version))))
 }
 

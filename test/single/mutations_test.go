@@ -166,7 +166,7 @@ func (m *mutation) ended(db *mutatedDB, version string, v process.VersionState, 
 		}
 	}
 	if old != "" {
-		removeAll(m.t, filepath.Join(m.source, db.name, old))
+		expect.NoError(m.t, os.RemoveAll(filepath.Join(m.source, db.name, old)))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"sequins/test/expect"
@@ -26,8 +25,7 @@ func TestPunctuatedNames(t *testing.T) {
 	c.Extra += "\nkeep_versions = 10"
 	c.Sections = "[db.\"" + db + "\"]\ncontent_type = \"text/x\"\n"
 	writeVersion(t, source, db, "0", 2, 100, numbered("0"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, db, "0")
+	n := process.Serve(t, c, db, "0")
 	before := "0"
 	for _, version := range punctuated {
 		writeVersion(t, source, db, version, 2, 100, numbered(version))
@@ -35,8 +33,7 @@ func TestPunctuatedNames(t *testing.T) {
 		readPunctuated(t, n, db, version, before)
 		before = version
 	}
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n.Stop(t)
 	n = process.Start(t, c)
 	last := len(punctuated) - 1
 	expectFirst(t, n, "/"+db+"/key-000042", punctuated[last], punctuated[last]+"/42")

@@ -27,8 +27,7 @@ func replaceByPipe(t *testing.T, pattern string) {
 // stop ends a node by SIGTERM. It must end orderly, not because its time is over.
 func stop(t *testing.T, n *process.Node) {
 	t.Helper()
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Errorf("the node ended with code %d", code)
 	}
 }
@@ -113,8 +112,7 @@ func TestStopWithHangingReads(t *testing.T) {
 	d := mountDisk(t, c.Store)
 	writeVersion(t, source, "hangs", "1", 1, keys, big("1"))
 	c.Sections = "[storage]\ncompression = \"none\"\n"
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "hangs", "1")
+	n := process.Serve(t, c, "hangs", "1")
 	d.hang(filepath.Join("data", "hangs"))
 	defer d.release()
 	asked := askHanging(n, 20, keys)
@@ -137,8 +135,7 @@ func TestStartWithHangingFiles(t *testing.T) {
 	for _, db := range []string{"hangs", "works"} {
 		writeVersion(t, source, db, "1", 1, keys, big("1"))
 	}
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "hangs", "1")
+	n := process.Serve(t, c, "hangs", "1")
 	n.WaitCurrent(t, "works", "1")
 	stop(t, n)
 

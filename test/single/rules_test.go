@@ -49,8 +49,7 @@ func TestDatabaseGoesForGood(t *testing.T) {
 	}
 	absent(2)
 	served(all...)
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n.Stop(t)
 	n = process.Start(t, c)
 	absent(2)
 	served(all...)
@@ -107,8 +106,7 @@ func TestUnreadyIsNotAbsent(t *testing.T) {
 	makeBrokenDB(t, source, "later")
 	waitError(t, n, "later", "1")
 	ready("/readyz", 200)
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n.Stop(t)
 
 	n = process.Start(t, c) // with two that are broken at its start
 	ready("/readyz", 200)
@@ -141,8 +139,7 @@ func TestNamesOfTheStore(t *testing.T) {
 		}
 		n.WaitCurrent(t, "versions", "sequins.lock") // the greatest of the names
 		n.Expect(t, "/versions/key-000042", 200, "sequins.lock", "sequins.lock/42")
-		n.Signal(t, syscall.SIGTERM)
-		n.WaitExit(t)
+		n.Stop(t)
 		n = process.Start(t, c)
 		expectFirst(t, n, "/versions/key-000042", "sequins.lock", "sequins.lock/42")
 	}
@@ -181,8 +178,7 @@ func TestDamagedTwice(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra = "refresh_period = \"0s\"\nscrub_period = \"200ms\""
 	writeVersion(t, source, "db", "1", 1, keys, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	for range 3 {
 		path := blockPath(c.Store)
 		waitReplaced(t, n, path, damage(t, path))
@@ -253,8 +249,7 @@ func TestOddVersionsHarmNobody(t *testing.T) {
 	for i := range 3 {
 		version := fmt.Sprintf("2026-%d", i)
 		writeVersion(t, source, "db", version, 1, 100, numbered(version))
-		n := process.Start(t, c)
-		n.WaitCurrent(t, "db", version)
+		n := process.Serve(t, c, "db", version)
 		for _, name := range above {
 			n.WaitFor(t, name+" is not served", func() bool {
 				v, listed := n.Health(t)["db"][name]
@@ -262,8 +257,7 @@ func TestOddVersionsHarmNobody(t *testing.T) {
 			})
 		}
 		n.Expect(t, "/db/key-000042", 200, version, version+"/42")
-		n.Signal(t, syscall.SIGTERM)
-		n.WaitExit(t)
+		n.Stop(t)
 	}
 }
 
@@ -274,8 +268,7 @@ func TestTooManyConnections(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += "\nmax_connections = 4"
 	writeVersion(t, source, "db", "1", 1, 100, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	var first []*process.Client
 	for range 4 {
 		client := n.Client()

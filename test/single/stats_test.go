@@ -43,8 +43,7 @@ func TestOldVars(t *testing.T) {
 	t.Parallel()
 	source, c := newNode(t)
 	writeVersion(t, source, "words", "1", 3, 1000, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "1")
+	n := process.Serve(t, c, "words", "1")
 	client := n.Client()
 	defer client.Close()
 	var v oldVars

@@ -122,8 +122,7 @@ func TestTokens(t *testing.T) {
 		n.WaitFor(t, "the warning", func() bool { return strings.Contains(n.Log(), file+" has mode 0644: others may read or write it") })
 	})
 
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	log, err := os.ReadFile(requests)

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,8 +32,7 @@ func TestTracing(t *testing.T) {
 	c.Sections = fmt.Sprintf("[tracing]\notlp_endpoint = %q\nsample = 0\n", sink.URL)
 	secret := func(i int) (string, string) { return fmt.Sprintf("secretkey-%d", i), fmt.Sprintf("secretvalue-%d", i) }
 	writeVersion(t, source, "db", "v1", 2, 100, secret)
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "v1")
+	n := process.Serve(t, c, "db", "v1")
 
 	traced := func(id, target string) {
 		client := n.Client()
@@ -54,8 +52,7 @@ func TestTracing(t *testing.T) {
 		all := sink.Spans()
 		return len(inTrace(all, hit)) > 0 && len(inTrace(all, miss)) > 0 && len(inTrace(all, nodb)) > 0
 	})
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
 	spans := sink.Spans()

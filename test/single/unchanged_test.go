@@ -100,8 +100,7 @@ func TestUnchangedPartitions(t *testing.T) {
 	source, c := newNode(t)
 	c.Sections = "[storage]\ncompression = \"none\"\n"
 	writeCut(t, source, "1", files, keys, func(int) string { return "" })
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	first := inodes(t, c, "1")
 	writeCut(t, source, "2", files, keys, but("1", 42, ""))
 	n.WaitCurrent(t, "db", "2")
@@ -118,10 +117,8 @@ func TestUnchangedPartitions(t *testing.T) {
 		return strings.Contains(string(n.Get(t, "/healthz").Body), `"unchanged_partitions":99`)
 	})
 
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "2")
+	n.Stop(t)
+	n = process.Serve(t, c, "db", "2")
 	expectCut(t, n, "2", files, keys, but("1", 42, "2"))
 
 	writeCut(t, source, "3", files, keys, but("2", -1, ""))
@@ -136,21 +133,17 @@ func TestUnchangedAfterKill(t *testing.T) {
 	const files, keys = 20, 4000
 	source, c := newNode(t)
 	writeCut(t, source, "1", files, keys, func(int) string { return "" })
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	first := inodes(t, c, "1")
-	n.Signal(t, syscall.SIGTERM)
-	n.WaitExit(t)
+	n.Stop(t)
 	slow := c
 	slow.Extra += "\nthrottle_loads = \"50ms\""
-	n = process.Start(t, slow)
-	n.WaitCurrent(t, "db", "1")
+	n = process.Serve(t, slow, "db", "1")
 	writeCut(t, source, "2", files, keys, but("1", 7, ""))
 	n.WaitFor(t, "all others are linked", func() bool { return len(inodes(t, c, "2")) == files-1 })
 	n.Kill()
 	n.WaitExit(t)
-	n = process.Start(t, c)
-	n.WaitCurrent(t, "db", "2")
+	n = process.Serve(t, c, "db", "2")
 	now := inodes(t, c, "2")
 	linked := 0
 	for number := range now {
@@ -192,8 +185,7 @@ func TestUnchangedFinishedBlocks(t *testing.T) {
 	writeCut(t, jobs, "1", files, keys, func(int) string { return "" })
 	writeCut(t, jobs, "2", files, keys, but("1", 3, ""))
 	buildBlocks(t, filepath.Join(jobs, "db/1"), filepath.Join(to, "db/1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	first := inodes(t, c, "1")
 	buildBlocks(t, filepath.Join(jobs, "db/2"), filepath.Join(to, "db/2"))
 	n.WaitCurrent(t, "db", "2")

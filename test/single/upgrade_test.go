@@ -4,6 +4,7 @@ package single
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -24,8 +26,7 @@ func TestUpgradesUnderLoad(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra = `refresh_period = "1h"` // SIGHUP alone
 	writeVersion(t, source, "db", "v00", 4, keys, numbered("v00"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "v00")
+	n := process.Serve(t, c, "db", "v00")
 
 	var stop atomic.Bool
 	var readers sync.WaitGroup
@@ -89,15 +90,14 @@ func TestRefreshByPeriod(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += "\n" + `db_remove_timeout = "1ms"`
 	writeVersion(t, source, "a", "1", 1, 10, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "a", "1")
+	n := process.Serve(t, c, "a", "1")
 	n.Expect(t, "/b/key-000001", 404, "", "")
 	writeVersion(t, source, "b", "1", 2, 10, numbered("b1"))
 	n.WaitCurrent(t, "b", "1")
 	n.Expect(t, "/b/key-000001", 200, "1", "b1/1")
 	writeVersion(t, source, "a", "2", 1, 10, numbered("2"))
 	n.WaitCurrent(t, "a", "2")
-	removeAll(t, source+"/b")
+	expect.NoError(t, os.RemoveAll(source+"/b"))
 	n.WaitFor(t, "b is gone", func() bool { _, there := n.Health(t)["b"]; return !there })
 	n.Expect(t, "/b/key-000001", 404, "", "")
 	n.WaitFor(t, "b's files are gone", func() bool {
@@ -113,8 +113,7 @@ func TestSupersededLoadIsCancelled(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += "\n" + `throttle_loads = "5ms"`
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	writeVersion(t, source, "db", "2", 2, 1_000_000, numbered("2"))
 	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 	writeVersion(t, source, "db", "3", 2, 100, numbered("3"))
@@ -132,13 +131,11 @@ func TestShutdown(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += "\n" + `throttle_loads = "5ms"`
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	writeVersion(t, source, "db", "2", 1, 1_000_000, numbered("2"))
 	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 	start := time.Now()
-	n.Signal(t, syscall.SIGTERM)
-	if code := n.WaitExit(t); code != 0 {
+	if code := n.Stop(t); code != 0 {
 		t.Errorf("exit code %d after SIGTERM", code)
 	}
 	if d := time.Since(start); d > 20*time.Second {
@@ -159,8 +156,7 @@ func TestShutdownDelay(t *testing.T) {
 	source, c := newNode(t)
 	c.Extra += fmt.Sprintf("\nshutdown_delay = %q", delay)
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "db", "1")
+	n := process.Serve(t, c, "db", "1")
 	n.WaitFor(t, "it is ready", func() bool { return n.Get(t, "/readyz").Code == 200 })
 	start := time.Now()
 	n.Signal(t, syscall.SIGTERM)

@@ -108,8 +108,7 @@ func example(t *testing.T, addr string) (*process.Node, process.Config) {
 		expect.NoError(t, os.CopyFS(filepath.Join(source, db), words))
 	}
 	c := process.Config{Source: source, Store: filepath.Join(t.TempDir(), "store"), Addr: addr}
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "words", "2026-01-31")
+	n := process.Serve(t, c, "words", "2026-01-31")
 	n.WaitCurrent(t, "users", "2026-01-31")
 	return n, c
 }

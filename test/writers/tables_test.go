@@ -29,8 +29,7 @@ func TestTables(t *testing.T) {
 	for db := range tableFormats {
 		c.Sections += fmt.Sprintf("[db.%s]\nkey = \"k\"\nvalue = \"v\"\n[db.%s-version]\nkey = \"k\"\nvalue = \"v\"\n", db, db)
 	}
-	n := process.Start(t, c)
-	n.WaitCurrent(t, "good", "1")
+	n := process.Serve(t, c, "good", "1")
 	if r := n.Get(t, "/good/fig"); r.Code != 200 || string(r.Body) != "green" {
 		t.Errorf("beside the tables: %d %q", r.Code, r.Body)
 	}
