@@ -54,9 +54,7 @@ func TestUnmountedSource(t *testing.T) {
 
 	expect.NoError(t, os.Remove(f.root))
 	expect.NoError(t, os.Rename(away, f.root))
-	f.put("fruit", "2", 1, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 1, fruit...)
 	if s := r.Status(); s.SourceError != "" || len(s.Warnings) != 0 {
 		t.Errorf("status: %q, %q", s.SourceError, s.Warnings)
 	}
@@ -102,13 +100,13 @@ func TestAbsentDatabase(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "1", 1, "almond")
-	served := func(n *Node, db string) bool {
+	served := func(n *following, db string) bool {
 		s := n.Set([]byte(db))
 		return s != nil && s.Current().Name == "1"
 	}
 	hourly := func(o *Options) { o.RefreshPeriod, o.DBRemoveTimeout = time.Hour, 10*time.Hour }
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(hourly)
+		n := f.follow(t, hourly)
 		time.Sleep(time.Minute)
 		f.remove("nuts")
 		time.Sleep(5 * time.Hour)
@@ -118,9 +116,9 @@ func TestAbsentDatabase(t *testing.T) {
 		if w := n.Status().Warnings; len(w) != 1 || !strings.Contains(w[0], "nuts is not in the source since") {
 			t.Errorf("warnings: %q", w)
 		}
-		stop()
+		n.stop()
 
-		n, stop = f.follow(hourly)
+		n = f.follow(t, hourly)
 		time.Sleep(9*time.Hour + time.Minute)
 		if !served(n, "nuts") {
 			t.Error("removed nine hours after a restart, of ten")
@@ -132,7 +130,7 @@ func TestAbsentDatabase(t *testing.T) {
 		if !served(n, "fruit") {
 			t.Error("the other db is gone, too")
 		}
-		stop()
+		n.stop()
 	})
 }
 
@@ -169,7 +167,6 @@ func TestEmptyDirectoryIsReported(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, "fig")
 	n := f.run()
-	defer n.stop()
 	n.serves("fruit", "1")
 	expect.NoError(t, os.RemoveAll(filepath.Join(f.root, "fruit", "1")))
 	n.Refresh()
@@ -177,9 +174,7 @@ func TestEmptyDirectoryIsReported(t *testing.T) {
 		return strings.Contains(strings.Join(n.Status().Warnings, "\n"), "fruit has no version in the source any more; version 1 is served on")
 	})
 	n.serves("fruit", "1")
-	f.put("fruit", "2", 2, "fig")
-	n.Refresh()
-	n.serves("fruit", "2")
+	n.update("fruit", "2", 2, "fig")
 	n.eventually("it is well", func() bool { return len(n.Status().Warnings) == 0 })
 }
 
@@ -190,7 +185,6 @@ func TestEmptyDirectoryThatGoes(t *testing.T) {
 	dir := filepath.Join(f.root, "nuts")
 	expect.NoError(t, os.Mkdir(dir, 0o755))
 	n := f.run()
-	defer n.stop()
 	n.serves("fruit", "1")
 	n.eventually("it is known", func() bool { return n.Status().DBs["nuts"].Error == "there are no versions in the source" })
 	expect.NoError(t, os.Remove(dir))
@@ -202,7 +196,7 @@ func TestEmptyDirectoryThatGoes(t *testing.T) {
 		expect.NoError(t, os.WriteFile(filepath.Join(dir, "1", name), []byte("SEQ no"), 0o644))
 	}
 	n.Refresh()
-	n.eventually("its version has failed", func() bool { return n.node("nuts", "1").State == "ERROR" })
+	n.eventually("its version has failed", func() bool { return n.onNode("nuts", "1").State == "ERROR" })
 	expect.NoError(t, os.RemoveAll(dir))
 	n.Refresh()
 	n.eventually("it is forgotten, too", func() bool { _, found := n.Status().DBs["nuts"]; return !found })
@@ -216,7 +210,7 @@ func TestNeverServedDatabaseGoes(t *testing.T) {
 	f.damage("nuts", "1", "part-r-00000")
 	r := f.run()
 	r.serves("fruit", "1")
-	r.eventually("it has failed", func() bool { return r.node("nuts", "1").State == status.Error })
+	r.eventually("it has failed", func() bool { return r.onNode("nuts", "1").State == status.Error })
 	f.remove("nuts")
 	r.Refresh()
 	r.eventually("it is gone", func() bool { _, found := r.Status().DBs["nuts"]; return !found })

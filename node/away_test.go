@@ -56,7 +56,6 @@ func TestAway(t *testing.T) {
 	c := away{testCluster: newCluster(), let: make(chan struct{})}
 	joins := status.Wait{For: status.WaitForZooKeeper, What: "ZooKeeper"}
 	r := f.run(func(o *Options) { o.Cluster, o.Joining = c, func() *status.Wait { return &joins } })
-	defer r.stop()
 	r.eventually("it serves", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
 	for path, want := range map[string]int{"/readyz": 200, "/fruit/none": 404, "/trees/fig": 503} {
 		if got := r.get(path); got.status != want {
@@ -105,7 +104,6 @@ func TestAwayWithoutState(t *testing.T) {
 	expect.NoError(t, os.WriteFile(f.statePath("fruit"), []byte("damaged"), 0o600))
 	c := away{testCluster: newCluster(), let: make(chan struct{})}
 	r := f.run(func(o *Options) { o.Cluster = c })
-	defer r.stop()
 	r.eventually("it answers", func() bool { return strings.Contains(r.get("/fruit/fig").body, "no version") })
 	close(c.let)
 	r.serves("fruit", "1")
@@ -116,15 +114,12 @@ func TestAwayAndBehind(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	a := f.run(in(newCluster()))
-	defer a.stop()
 	a.serves("fruit", "1")
 	g, peer := a.beside()
 	b := g.run(peer)
 	b.serves("fruit", "1")
 	b.stop()
-	f.put("fruit", "2", 2, fruit...)
-	a.Refresh()
-	a.serves("fruit", "2")
+	a.update("fruit", "2", 2, fruit...)
 
 	active := g.log.count("version active")
 	let := make(chan struct{})
@@ -141,7 +136,6 @@ func TestAwayAndBehind(t *testing.T) {
 		b.stop()
 	}
 	start()
-	defer b.stop()
 	if got := b.get("/fruit/fig"); got.status != http.StatusServiceUnavailable || g.log.count("version active") > active {
 		t.Errorf("it answers %+v", got)
 	}
@@ -155,6 +149,5 @@ func TestTellsWhatItServed(t *testing.T) {
 	r := f.run(func(o *Options) {
 		o.Cluster = joining{testCluster: newCluster(), ask: func() {}, let: make(chan struct{})}
 	})
-	defer r.stop()
 	r.eventually("it tells", func() bool { return strings.Contains(r.get("/?proxy=serving").body, `"name":"1"`) })
 }

@@ -15,24 +15,18 @@ import (
 	"sequins/test/expect"
 )
 
-// all puts every key into a file.
-func all(string) bool { return true }
-
 // TestComparedAfterSwitch: files that arrive after a version was taken for complete are served all the same, without a refresh or another
 // node, and until then the status says how the source differs.
 func TestComparedAfterSwitch(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 30*time.Second, 0 })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Settle, o.RefreshPeriod = 30*time.Second, 0 })
 		time.Sleep(31 * time.Second)
 		set := n.Set([]byte("fruit"))
-		if set.Current().Name != "1" {
-			t.Fatalf("current is %q", set.Current().Name)
-		}
+		n.expectCurrent(t, "fruit", "1")
 		before := set.Current()
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", all, []string{"quince"})
+		f.putFile("fruit/1/part-r-00001", "late", "quince")
 		time.Sleep(30 * time.Second)
 		onNode := n.Status().DBs["fruit"].Versions["1"].Nodes[n.o.Name]
 		if !onNode.Diverged || !strings.Contains(onNode.Error, "part-r-00001 was added") {
@@ -57,11 +51,10 @@ func TestComparisonsGrowRare(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = time.Second, 0 })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Settle, o.RefreshPeriod = time.Second, 0 })
 		time.Sleep(1500 * time.Millisecond)
 		for i := range 12 * 60 {
-			f.putFile(filepath.Join(f.root, "fruit/1/part-r-00000"), strings.Repeat("x", i), all, fruit)
+			f.putFile("fruit/1/part-r-00000", strings.Repeat("x", i), fruit...)
 			time.Sleep(time.Minute)
 		}
 		if loads := f.log.count("load started"); loads < 5 || loads > 25 {
@@ -69,7 +62,7 @@ func TestComparisonsGrowRare(t *testing.T) {
 		}
 		time.Sleep(48 * time.Hour)
 		loads := f.log.count("load started")
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00000"), "last", all, fruit)
+		f.putFile("fruit/1/part-r-00000", "last", fruit...)
 		time.Sleep(time.Hour)
 		if now := f.log.count("load started"); now != loads {
 			t.Errorf("%d loads in an hour", now-loads)
@@ -87,8 +80,7 @@ func TestTouchedFilesAreTheSame(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.RefreshPeriod = time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.RefreshPeriod = time.Minute })
 		time.Sleep(time.Second)
 		expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1/part-r-00000"), time.Time{}, time.Unix(1_700_000_000, 0)))
 		expect.NoError(t, os.WriteFile(filepath.Join(f.root, "fruit/1/.notes"), []byte("x"), 0o644))
@@ -127,26 +119,21 @@ func TestListingDuringComparison(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
 		slow := &heavySource{Source: f.source}
-		n, stop := f.follow(func(o *Options) {
+		n := f.follow(t, func(o *Options) {
 			f.verbose(o)
 			o.Source, o.Settle, o.RefreshPeriod = slow, 30*time.Second, 0
 		})
-		defer stop()
 		time.Sleep(31 * time.Second)
 		set := n.Set([]byte("fruit"))
-		if set.Current().Name != "1" {
-			t.Fatalf("current is %q", set.Current().Name)
-		}
+		n.expectCurrent(t, "fruit", "1")
 		slow.compare.Store(int64(8 * time.Second))
 		slow.inspect.Store(int64(12 * time.Second))
 		f.put("fruit", "2", 1, fruit...)
 		n.Refresh()
 		time.Sleep(20 * time.Second)
-		f.putFile(f.root+"/fruit/2/part-r-00001", "2", all, []string{"quince"})
+		f.putFile("fruit/2/part-r-00001", "2", "quince")
 		time.Sleep(24 * time.Hour)
-		if set.Current().Name != "2" {
-			t.Errorf("after a day current is %q", set.Current().Name)
-		}
+		n.expectCurrent(t, "fruit", "2") // after a day
 		n.Refresh()
 		time.Sleep(5 * time.Minute)
 		t.Logf("after another refresh current is %q", set.Current().Name)

@@ -116,7 +116,7 @@ func TestSettle(t *testing.T) {
 		check("the first look", false, true)
 		time.Sleep(settle / 2)
 		check("too early", false, true)
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		f.putFile("fruit/1/part-r-00001", "1", "plum")
 		time.Sleep(settle)
 		check("a file more", false, true)
 		time.Sleep(settle)
@@ -153,8 +153,7 @@ func TestSettledBesideAFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &lateSource{testSource: f.source}
 		src.takes.Store(int64(15 * time.Second))
-		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 30*time.Second })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source, o.Settle = src, 30*time.Second })
 		time.Sleep(time.Minute)
 		set := n.Set([]byte("fruit"))
 		expect.NoError(t, os.Mkdir(filepath.Join(f.root, "fruit", "3"), 0o755))
@@ -188,8 +187,7 @@ func TestSettleBeginsWithTheLook(t *testing.T) {
 	expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "fruit", "3"), 0o755))
 	synctest.Test(t, func(t *testing.T) {
 		src := &lateSource{testSource: f.source}
-		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 10*time.Second })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source, o.Settle = src, 10*time.Second })
 		src.takes.Store(int64(15 * time.Second))
 		f.unmarked("fruit", "2", "fig")
 		n.Refresh()
@@ -201,9 +199,7 @@ func TestSettleBeginsWithTheLook(t *testing.T) {
 			t.Error("it was served at once after the first look")
 		}
 		time.Sleep(10 * time.Second)
-		if set.Current().Name != "2" {
-			t.Errorf("current is %q", set.Current().Name)
-		}
+		n.expectCurrent(t, "fruit", "2")
 	})
 }
 
@@ -250,19 +246,16 @@ func TestWrittenFileByFile(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", "fig")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Second })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Second })
 		for i := range 5 {
 			time.Sleep(2900 * time.Millisecond)
 			if set := n.Set([]byte("fruit")); set != nil && set.Current().Name != "" {
 				t.Fatalf("served after %d files", i+1)
 			}
-			f.putFile(filepath.Join(f.root, fmt.Sprintf("fruit/1/part-r-%05d", i+1)), "1", func(string) bool { return true }, []string{"plum"})
+			f.putFile(fmt.Sprintf("fruit/1/part-r-%05d", i+1), "1", "plum")
 		}
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "1")
 	})
 }
 
@@ -299,8 +292,8 @@ func TestBrokenVersionsBlockNobody(t *testing.T) {
 			n := f.run(func(o *Options) { o.each(always) })
 			n.serves("fruit", "3")
 			n.serves("other", "1")
-			n.eventually("the newest is in ERROR", func() bool { return n.node("fruit", "7").State == "ERROR" })
-			if reason := n.node("fruit", "7").Error; !strings.Contains(reason, test.says) {
+			n.eventually("the newest is in ERROR", func() bool { return n.onNode("fruit", "7").State == "ERROR" })
+			if reason := n.onNode("fruit", "7").Error; !strings.Contains(reason, test.says) {
 				t.Errorf("%q, want %q", reason, test.says)
 			}
 			if r := n.health.Report(); r.Err != nil {
@@ -364,7 +357,7 @@ func (r *running) staysOn(db, version, why string) {
 		r.Refresh()
 		return strings.Contains((*r.follower.catalog.Load())[db].view.Load().unfinished, why)
 	})
-	if got := r.Set([]byte(db)).Current().Name; got != version {
+	if got := r.current(db); got != version {
 		r.f.t.Errorf("version %s is active, although a later one was left for later: %s", got, why)
 	}
 }
@@ -463,7 +456,7 @@ func TestLoadThatHasBegunIsNoProof(t *testing.T) {
 		})
 		n.stop()
 		if changed {
-			f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"grape"})
+			f.putFile("fruit/2/part-r-00001", "2", "grape")
 		}
 		n = f.run(func(o *Options) { o.Settle = time.Hour; o.each(always) })
 		if changed {

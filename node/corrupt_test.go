@@ -81,7 +81,7 @@ func TestCorruptBlockIsLoadedAgain(t *testing.T) {
 		t.Errorf("it is counted as %v blocks", n)
 	}
 	r.eventually("and whole", func() bool {
-		s := r.node("fruit", "1")
+		s := r.onNode("fruit", "1")
 		return s.State == "ACTIVE" && s.Error == "" && s.Progress == nil && len(s.Partitions) == 1
 	})
 	aside, err := filepath.Glob(filepath.Join(f.dir("fruit", "1"), "*.corrupt"))
@@ -112,8 +112,8 @@ func TestCorruptBlockIsServedMeanwhile(t *testing.T) {
 		}
 	}
 	count()
-	r.eventually("the reload fails", func() bool { return r.node("fruit", "1").Error != "" })
-	if s := r.node("fruit", "1"); s.State != "ACTIVE" || !s.Current || len(s.Partitions) != 1 {
+	r.eventually("the reload fails", func() bool { return r.onNode("fruit", "1").Error != "" })
+	if s := r.onNode("fruit", "1"); s.State != "ACTIVE" || !s.Current || len(s.Partitions) != 1 {
 		t.Errorf("a damaged version that is being served: %+v", s)
 	}
 	before := []int{bad, good}
@@ -121,9 +121,7 @@ func TestCorruptBlockIsServedMeanwhile(t *testing.T) {
 	if bad == 0 || good == 0 || bad != before[0] || good != before[1] || bad+good != len(fruit) {
 		t.Errorf("%d keys bad, %d good; before %v", bad, good, before)
 	}
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 }
 
 // TestCorruptBlockAtStart finds the damage before the block is served, and loads it again.
@@ -136,7 +134,7 @@ func TestCorruptBlockAtStart(t *testing.T) {
 	path := filepath.Join(f.dir("fruit", "1"), "00001.block")
 	expect.NoError(t, os.Truncate(path, 100))
 	r = f.run()
-	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
+	r.eventually("the block is loaded again", func() bool { return len(r.onNode("fruit", "1").Partitions) == 2 })
 	for _, key := range fruit {
 		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
 			t.Errorf("%s: %+v", key, got)
@@ -185,7 +183,7 @@ func TestBlockUnderAnotherName(t *testing.T) {
 	expect.NoError(t, err)
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "00001.block"), data, 0o644))
 	r = f.run()
-	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
+	r.eventually("the block is loaded again", func() bool { return len(r.onNode("fruit", "1").Partitions) == 2 })
 	for _, key := range fruit {
 		if got := r.get("/fruit/" + key); got.body != key+" of 1" {
 			t.Errorf("%s: %+v", key, got)
@@ -246,7 +244,7 @@ func TestDamagedReplica(t *testing.T) {
 			f.source.down.Store(true) // it cannot be loaded again at once
 			f.flip("fruit", "1", "00000.block")
 			r.get("/fruit/fig")
-			r.eventually("the damage is known", func() bool { return r.node("fruit", "1").Error != "" })
+			r.eventually("the damage is known", func() bool { return r.onNode("fruit", "1").Error != "" })
 			if got := len(c.has("1")); got != 1-len(others) {
 				t.Errorf("%d partitions are advertised", got)
 			}
@@ -254,7 +252,7 @@ func TestDamagedReplica(t *testing.T) {
 			r.eventually("the rest of it is advertised", func() bool { return len(c.has("1")) == 1 })
 			f.source.down.Store(false)
 			r.Refresh()
-			r.eventually("it is loaded again", func() bool { return r.node("fruit", "1").Error == "" })
+			r.eventually("it is loaded again", func() bool { return r.onNode("fruit", "1").Error == "" })
 			if got := c.has("1"); !slices.Contains(got, 0) {
 				t.Errorf("after it has been loaded again, %v are advertised", got)
 			}

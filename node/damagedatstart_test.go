@@ -23,7 +23,7 @@ func (f *fixture) known() {
 	f.put("fruit", "1", 3, fruit...)
 	r := f.run()
 	r.serves("fruit", "1")
-	r.eventually("it is complete", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })
+	r.eventually("it is complete", func() bool { return len(r.onNode("fruit", "1").Partitions) == 3 })
 	r.stop()
 }
 
@@ -91,7 +91,7 @@ func TestBlockDamagedForGood(t *testing.T) {
 	f.damage("fruit", "1", "part-r-00001")
 	r := f.run()
 	r.serves("fruit", "1")
-	r.eventually("the reload fails", func() bool { r.ask(); return r.node("fruit", "1").Error != "" })
+	r.eventually("the reload fails", func() bool { r.ask(); return r.onNode("fruit", "1").Error != "" })
 	if n := r.ask(); n == 0 || n == len(fruit) {
 		t.Errorf("%d of %d keys failed", n, len(fruit))
 	}
@@ -117,7 +117,7 @@ func TestDamagedAtStart(t *testing.T) {
 				t.Errorf("%v damaged blocks are counted at the start", n)
 			}
 			r.serves("fruit", "1")
-			r.eventually("it is complete", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })
+			r.eventually("it is complete", func() bool { return len(r.onNode("fruit", "1").Partitions) == 3 })
 			r.mended()
 		})
 	}
@@ -127,7 +127,7 @@ func TestDamagedAtStart(t *testing.T) {
 		expect.NoError(t, os.Remove(f.stored("00001.block")))
 		r := f.run()
 		r.serves("fruit", "1")
-		r.eventually("it is complete", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })
+		r.eventually("it is complete", func() bool { return len(r.onNode("fruit", "1").Partitions) == 3 })
 		if n := r.ask(); n > 0 || r.damaged("fruit") > 0 {
 			t.Errorf("%d keys failed; %v damaged blocks", n, r.damaged("fruit"))
 		}
@@ -144,8 +144,10 @@ func TestBlockThatCannotBeOpened(t *testing.T) {
 	expect.NoError(t, os.Rename(block, elsewhere))
 	expect.NoError(t, os.Symlink("00001.block", block)) // to itself
 	r := f.run()
-	r.eventually("it says why", func() bool { return strings.Contains(r.node("fruit", "1").Error, "too many levels of symbolic links") })
+	r.eventually("it says why", func() bool {
+		return strings.Contains(r.onNode("fruit", "1").Error, "too many levels of symbolic links")
+	})
 	expect.NoError(t, os.Rename(elsewhere, block))
 	r.Refresh()
-	r.eventually("it is read", func() bool { return r.ask() == 0 && r.node("fruit", "1").Error == "" })
+	r.eventually("it is read", func() bool { return r.ask() == 0 && r.onNode("fruit", "1").Error == "" })
 }

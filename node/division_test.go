@@ -97,7 +97,6 @@ func TestDivisionOfAnotherNode(t *testing.T) {
 	c.addr = peer.addr
 	c.holdsOther("1", later.Content())
 	r := f.run(func(o *Options) { o.Cluster = c })
-	defer r.stop()
 	r.serves("fruit", "1")
 	if m := f.manifest("fruit", "1"); m.Content() != later.Content() {
 		t.Errorf("loaded by %+v", m)
@@ -131,9 +130,8 @@ func TestRefutedElsewhere(t *testing.T) {
 					slow(o)
 				}
 			})
-			defer r.stop()
 			if test.loaded {
-				r.eventually("it is loaded", func() bool { return len(r.node("fruit", "1").Partitions) == 3 })
+				r.eventually("it is loaded", func() bool { return len(r.onNode("fruit", "1").Partitions) == 3 })
 			} else {
 				r.eventually("it loads", func() bool { return filepath.Base(f.dir("fruit", "1")) != "none" })
 				r.Apply(Reloadable{}) // the next load is fast
@@ -211,7 +209,6 @@ func TestServedIsNotRefuted(t *testing.T) {
 	r.stop()
 	f.source.down.Store(true)
 	r = run()
-	defer r.stop()
 	r.readsAll()
 	if m := f.manifest("fruit", "1"); m.Content() != first.Content() {
 		t.Errorf("it is %+v", m)
@@ -244,7 +241,7 @@ func TestManifestOfWaiting(t *testing.T) {
 	<-slow.waiting
 	f.put("fruit", "2", 2, fruit...)
 	r.Refresh()
-	r.eventually("it waits", func() bool { return strings.Contains(r.node("fruit", "2").Detail, "waiting for other databases") })
+	r.eventually("it waits", func() bool { return strings.Contains(r.onNode("fruit", "2").Detail, "waiting for other databases") })
 	asked := func() int { return f.log.count("does not give the manifest") }
 	before := asked()
 	c.hold("2", 0, 1)

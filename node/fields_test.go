@@ -78,7 +78,6 @@ func TestServedVersionKeepsItsFields(t *testing.T) {
 	r.stop()
 	expect.NoError(t, os.Remove(filepath.Join(served, "00000.block")))
 	r = f.run(func(o *Options) { o.Reloadable = configured("none", "spark") })
-	defer r.stop()
 	r.serves("fruit", "1")
 	r.eventually("it is completed from the same field", func() bool { return r.readAs("v") })
 
@@ -97,8 +96,7 @@ func TestReloadIsCompared(t *testing.T) {
 	f := newFixture(t)
 	f.putAvro("fruit", "1", fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Reloadable = configured("v", "auto") })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Reloadable = configured("v", "auto") })
 		time.Sleep(7*24*time.Hour + time.Minute)
 		before := n.Set([]byte("fruit")).Current()
 		n.Apply(configured("w", "auto"))
@@ -116,7 +114,6 @@ func TestOptionsChanged(t *testing.T) {
 			f := newFixture(t)
 			f.putAvro("fruit", "1", fruit...)
 			r := f.run(func(o *Options) { o.Reloadable = configured("v", "auto") })
-			defer r.stop()
 			r.serves("fruit", "1")
 			before := r.Set([]byte("fruit")).Current()
 			r.eventually("it is complete", func() bool { return f.log.count("load finished") == 1 })
@@ -127,7 +124,7 @@ func TestOptionsChanged(t *testing.T) {
 				t.Error("the former content is not served while the other is loaded")
 			}
 			r.eventually("the status says so", func() bool {
-				return r.node("fruit", "1").Diverged && strings.Contains(r.node("fruit", "1").Error, "are configured differently")
+				return r.onNode("fruit", "1").Diverged && strings.Contains(r.onNode("fruit", "1").Error, "are configured differently")
 			})
 			open()
 			field := now.DB("fruit").Load.Fields.Value
@@ -150,7 +147,7 @@ func TestFieldsAreMended(t *testing.T) {
 	f := newFixture(t)
 	f.putAvro("fruit", "1", fruit...)
 	r := f.run(func(o *Options) { o.Reloadable = configured("x", "auto") })
-	r.eventually("it fails", func() bool { return strings.Contains(r.node("fruit", "1").Error, `there is no field "x"`) })
+	r.eventually("it fails", func() bool { return strings.Contains(r.onNode("fruit", "1").Error, `there is no field "x"`) })
 	r.Apply(configured("v", "auto"))
 	r.Refresh()
 	r.serves("fruit", "1")

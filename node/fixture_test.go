@@ -5,30 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"sequins/internal/content"
-	"sequins/internal/sleep"
 	"sequins/load/loadproc"
 	"sequins/observe/status"
 	"sequins/shard"
 	"sequins/source"
-	"sequins/source/local"
 	"sequins/store"
 	"sequins/test/expect"
 	"sequins/test/sequencefiles"
@@ -84,120 +78,6 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// A testSource is a source that can be made to fail or to wait, also in load processes, by files in a
-// directory beside it.
-type testSource struct {
-	source.Source
-	dir  string
-	down toggle // nothing can be read
-	bad  toggle // the data of versions 2 cannot be read
-	gate toggle // data files wait
-	// planned: data files wait that are opened after the first three: a plan of two files looks at each, and at the
-	// larger one for a record.
-	planned toggle
-	opened  atomic.Int64 // data files, by this process
-}
-
-func control(root string) string { return root + ".control" }
-
-func openTestSource(root string) (*testSource, error) {
-	src, err := local.New(root)
-	if err != nil {
-		return nil, err
-	}
-	dir := control(root)
-	return &testSource{Source: src, dir: dir, down: toggle(filepath.Join(dir, "down")),
-		bad: toggle(filepath.Join(dir, "bad")), gate: toggle(filepath.Join(dir, "gate")),
-		planned: toggle(filepath.Join(dir, "planned"))}, nil
-}
-
-// launcher starts load processes that read from the source.
-func (f *fixture) launcher() *loadproc.Launcher {
-	return &loadproc.Launcher{Source: f.root, Program: func(ctx context.Context) *exec.Cmd {
-		cmd := exec.CommandContext(ctx, "/proc/self/exe")
-		cmd.Env = append(os.Environ(), beLoader+"=1", "GORACE=atexit_sleep_ms=0")
-		return cmd
-	}}
-}
-
-// A toggle is a file that is there or not.
-type toggle string
-
-func (f toggle) Load() bool {
-	_, err := os.Stat(string(f))
-	return err == nil
-}
-
-func (f toggle) Store(set bool) {
-	if set {
-		_ = os.WriteFile(string(f), nil, 0o644)
-	} else {
-		_ = os.Remove(string(f))
-	}
-}
-
-var errDown = errors.New("connection refused")
-
-func (s *testSource) ReadDir(ctx context.Context, dir string) (source.Entries, error) {
-	if s.down.Load() {
-		return source.Entries{}, errDown
-	}
-	return s.Source.ReadDir(ctx, dir)
-}
-
-func (s *testSource) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
-	if s.down.Load() || s.bad.Load() && version == "2" && file.Name != source.SuccessFile {
-		return nil, errDown
-	}
-	isData := version != "" && file.Name != source.SuccessFile
-	if isData && s.gate.Load() {
-		waiting := filepath.Join(s.dir, "waiting")
-		if err := os.WriteFile(waiting+".tmp", []byte(db+"/"+version+"/"+file.Name), 0o644); err != nil {
-			return nil, err
-		}
-		if err := os.Rename(waiting+".tmp", waiting); err != nil && !errors.Is(err, os.ErrNotExist) { // another file's
-			return nil, err
-		}
-		for s.gate.Load() {
-			if err := sleep.For(ctx, time.Millisecond); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for isData && s.opened.Add(1) > 3 && s.planned.Load() {
-		if err := sleep.For(ctx, time.Millisecond); err != nil {
-			return nil, err
-		}
-	}
-	return s.Source.Open(ctx, db, version, file, o)
-}
-
-// A barrier lets reading begin when it is opened.
-type barrier struct {
-	waiting chan string // a file that somebody wants to read
-}
-
-// shut makes all reading of data files wait until the result is called.
-func (s *testSource) shut() (g *barrier, open func()) {
-	g = &barrier{waiting: make(chan string, 1)}
-	s.gate.Store(true)
-	ctx, cancel := context.WithCancel(context.Background())
-	var looking sync.WaitGroup
-	looking.Go(func() {
-		for sleep.For(ctx, time.Millisecond) == nil {
-			if file, err := os.ReadFile(filepath.Join(s.dir, "waiting")); err == nil {
-				g.waiting <- string(file)
-				return
-			}
-		}
-	})
-	return g, func() {
-		cancel()
-		looking.Wait()
-		s.gate.Store(false)
-	}
-}
-
 // put writes a version of the given number of files, with _SUCCESS, as a job
 // does it: hidden first, then in one step. Every key has the value
 // "<key> of <version>".
@@ -206,24 +86,33 @@ func (f *fixture) put(db, version string, files int, keys ...string) {
 	expect.NoError(f.t, os.MkdirAll(filepath.Join(f.root, db), 0o755))
 	temp := filepath.Join(f.root, db, "_temporary")
 	expect.NoError(f.t, os.Mkdir(temp, 0o755))
-	for i := range files {
-		f.putFile(filepath.Join(temp, fmt.Sprintf("part-r-%05d", i)), version, func(key string) bool {
-			return shard.String.Partition([]byte(key), files) == i
-		}, keys)
-	}
+	sequencefiles.WriteParts(f.t, temp, files, shard.String.Partition, func(add func(key, value string)) {
+		for _, key := range keys {
+			add(key, key+" of "+version)
+		}
+	})
 	expect.NoError(f.t, os.WriteFile(filepath.Join(temp, "_SUCCESS"), nil, 0o644))
 	expect.NoError(f.t, os.Rename(temp, filepath.Join(f.root, db, version)))
 }
 
-func (f *fixture) putFile(path, version string, in func(string) bool, keys []string) {
+// putFile writes a file of the source, in the form of put.
+func (f *fixture) putFile(name, version string, keys ...string) {
 	f.t.Helper()
-	sequencefiles.WriteFile(f.t, path, sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
+	sequencefiles.WriteFile(f.t, filepath.Join(f.root, name), sequencefiles.WriterOptions{SyncSeed: "seed"}, func(add func(key, value string)) {
 		for _, key := range keys {
-			if in(key) {
-				add(key, key+" of "+version)
-			}
+			add(key, key+" of "+version)
 		}
 	})
+}
+
+// inFile returns those of some keys that put writes into file i of files.
+func inFile(i, files int, keys []string) (found []string) {
+	for _, key := range keys {
+		if shard.String.Partition([]byte(key), files) == i {
+			found = append(found, key)
+		}
+	}
+	return found
 }
 
 // damage cuts a file of a version short. The version keeps the others.
@@ -433,13 +322,32 @@ func (r *running) serves(db, version string) {
 	r.f.t.Helper()
 	r.eventually(db+" is served from "+version, func() bool {
 		s := r.Set([]byte(db))
-		return s != nil && s.Current().Name == version && r.node(db, version).Current // the status follows a moment later
+		return s != nil && s.Current().Name == version && r.onNode(db, version).Current // the status follows a moment later
 	})
 }
 
-// node returns what the status says of a version on this node.
-func (r *running) node(db, version string) status.OnNode {
-	return r.Status().DBs[db].Versions[version].Nodes["localhost"]
+// update puts a version into the source and waits until it is served.
+func (r *running) update(db, version string, files int, keys ...string) {
+	r.f.t.Helper()
+	r.f.put(db, version, files, keys...)
+	r.Refresh()
+	r.serves(db, version)
+}
+
+// current returns the name of the current version of a db that has a set.
+func (n *Node) current(db string) string { return n.Set([]byte(db)).Current().Name }
+
+// expectCurrent fails the test unless a version is the current one.
+func (n *Node) expectCurrent(t *testing.T, db, version string) {
+	if got := n.current(db); got != version {
+		t.Helper()
+		t.Errorf("current of %s is %q, want %q", db, got, version)
+	}
+}
+
+// onNode returns what the status says of a version on this node.
+func (n *Node) onNode(db, version string) status.OnNode {
+	return n.Status().DBs[db].Versions[version].Nodes["localhost"]
 }
 
 // lines is a log whose lines are counted.

@@ -63,8 +63,7 @@ func TestRefreshPeriod(t *testing.T) {
 	f := newFixture(t)
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{testSource: f.source, begun: time.Now()}
-		n, stop := f.follow(func(o *Options) { o.Source, o.RefreshPeriod = w, 10*time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source, o.RefreshPeriod = w, 10*time.Minute })
 		time.Sleep(35 * time.Minute)
 		if diff := cmp.Diff([]time.Duration{0, 10 * time.Minute, 20 * time.Minute, 30 * time.Minute}, w.times()); diff != "" {
 			t.Errorf("listed at:\n%s", diff)
@@ -95,8 +94,7 @@ func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{testSource: f.source, begun: time.Now()}
 		f.source.down.Store(true)
-		n, stop := f.follow(func(o *Options) { o.Source = w })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source = w })
 		time.Sleep(time.Hour)
 		at := w.times()
 		if len(at) < 15 || len(at) > 30 || at[1] < minBackoff || at[1] > 2*minBackoff {
@@ -125,11 +123,10 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 	f.put("nuts", "1", 1, "almond")
 	synctest.Test(t, func(t *testing.T) {
 		src := &partly{testSource: f.source, bad: "nuts"}
-		n, stop := f.follow(func(o *Options) { o.Source = src })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source = src })
 		time.Sleep(30 * time.Second)
-		if n.Set([]byte("fruit")).Current().Name != "1" || n.Set([]byte("nuts")).Current().Name != "" {
-			t.Errorf("fruit %q, nuts %q", n.Set([]byte("fruit")).Current().Name, n.Set([]byte("nuts")).Current().Name)
+		if n.current("fruit") != "1" || n.current("nuts") != "" {
+			t.Errorf("fruit %q, nuts %q", n.current("fruit"), n.current("nuts"))
 		}
 		if s := n.Status(); s.SourceError != "" || !s.SourceErrorSince.IsZero() || !strings.Contains(s.DBs["nuts"].Error, errDown.Error()) || len(s.Warnings) != 1 {
 			t.Errorf("the source: %q; nuts: %q; warnings %q", s.SourceError, s.DBs["nuts"].Error, s.Warnings)
@@ -143,7 +140,7 @@ func TestBackoffOfOneDatabase(t *testing.T) {
 		}
 		src.repair()
 		time.Sleep(time.Minute)
-		if s := n.Status(); n.Set([]byte("nuts")).Current().Name != "1" || s.DBs["nuts"].Error != "" || len(s.Warnings) != 0 {
+		if s := n.Status(); n.current("nuts") != "1" || s.DBs["nuts"].Error != "" || len(s.Warnings) != 0 {
 			t.Errorf("nuts: %q; warnings %q", s.DBs["nuts"].Error, s.Warnings)
 		}
 	})
@@ -154,20 +151,18 @@ func TestReadyWithoutPermission(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	f.put("nuts", "1", 1, "almond")
-	start := func(reason error) (*Node, func()) {
-		return f.follow(func(o *Options) { o.Source = &partly{testSource: f.source, bad: "nuts", reason: reason} })
+	start := func(t *testing.T, reason error) *following {
+		return f.follow(t, func(o *Options) { o.Source = &partly{testSource: f.source, bad: "nuts", reason: reason} })
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := start(errDown)
-		defer stop()
+		n := start(t, errDown)
 		time.Sleep(minBackoff / 2)
 		if ok, reason := n.Ready(""); ok || !strings.Contains(reason, "nuts") {
 			t.Errorf("after one failure that may pass: %v, %q", ok, reason)
 		}
 	})
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := start(&fs.PathError{Op: "open", Path: "nuts", Err: syscall.EACCES})
-		defer stop()
+		n := start(t, &fs.PathError{Op: "open", Path: "nuts", Err: syscall.EACCES})
 		time.Sleep(minBackoff / 2)
 		if ok, reason := n.Ready(""); !ok {
 			t.Errorf("without a permission: %s", reason)
@@ -179,8 +174,7 @@ func TestReadyWithoutPermission(t *testing.T) {
 	expect.NoError(t, os.Truncate(filepath.Join(f.dir("nuts", "1"), "00000.block"), 100))
 	f.damage("nuts", "1", "part-r-00000")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := start(fs.ErrPermission)
-		defer stop()
+		n := start(t, fs.ErrPermission)
 		time.Sleep(time.Hour)
 		if ok, reason := n.Ready(""); ok || !strings.Contains(reason, "nuts") {
 			t.Errorf("without what was served before: %v, %q", ok, reason)
@@ -347,16 +341,13 @@ func TestRefreshDuringListing(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Source = slowSource{f.source} })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source = slowSource{f.source} })
 		n.Refresh()
 		time.Sleep(5 * time.Second)
 		f.put("fruit", "2", 1, fruit...)
 		n.Refresh()
 		time.Sleep(time.Minute)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2")
 	})
 }
 
@@ -384,10 +375,9 @@ func TestManyDatabasesOfAMuteSource(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		n, stop := f.follow(func(o *Options) { o.Source = mute{f.source} })
-		defer stop()
-		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current().Name != "1" {
-			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current().Name)
+		n := f.follow(t, func(o *Options) { o.Source = mute{f.source} })
+		if took := time.Since(began); took != 0 || n.current("fruit") != "1" {
+			t.Errorf("after %v it serves %q", took, n.current("fruit"))
 		}
 		time.Sleep(startTimeout)
 		synctest.Wait()
@@ -416,10 +406,9 @@ func TestSourceTooSlowForStart(t *testing.T) {
 	expect.NoError(t, os.Rename(filepath.Join(f.store, "aside", "2"), filepath.Join(f.store, "data", "fruit", "2")))
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		n, stop := f.follow(func(o *Options) { o.Source = hanging{f.source} })
-		defer stop()
-		if took := time.Since(began); took != 0 || n.Set([]byte("fruit")).Current().Name != "1" {
-			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current().Name)
+		n := f.follow(t, func(o *Options) { o.Source = hanging{f.source} })
+		if took := time.Since(began); took != 0 || n.current("fruit") != "1" {
+			t.Errorf("after %v it serves %q", took, n.current("fruit"))
 		}
 		if !n.MayExist([]byte("nuts")) {
 			t.Error("it takes a db for missing that the source may have")
@@ -432,9 +421,7 @@ func TestSourceTooSlowForStart(t *testing.T) {
 		if ok, reason := n.Ready(""); !ok {
 			t.Errorf("it is not ready: %s", reason)
 		}
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("without a source it serves %q, and has 2", got)
-		}
+		n.expectCurrent(t, "fruit", "2") // without a source, and has 2
 	})
 }
 
@@ -459,10 +446,9 @@ func TestStartWithoutViews(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		n, stop := f.follow(func(o *Options) { o.Cluster = deafCluster{} })
-		defer stop()
-		if took := time.Since(began); took > followTimeout || n.Set([]byte("fruit")).Current().Name != "1" {
-			t.Errorf("after %v it serves %q", took, n.Set([]byte("fruit")).Current().Name)
+		n := f.follow(t, func(o *Options) { o.Cluster = deafCluster{} })
+		if took := time.Since(began); took > followTimeout || n.current("fruit") != "1" {
+			t.Errorf("after %v it serves %q", took, n.current("fruit"))
 		}
 	})
 }

@@ -33,7 +33,7 @@ func numbered(prefix string, n int) (keys []string) {
 // held waits until a version is held.
 func (r *running) held(version string) {
 	r.f.t.Helper()
-	r.eventually(version+" is held", func() bool { return r.node("fruit", version).State == "HELD" })
+	r.eventually(version+" is held", func() bool { return r.onNode("fruit", version).State == "HELD" })
 }
 
 // However many of the newest versions are held, a good one before them is found: by a new node, and after a rollback.
@@ -107,7 +107,6 @@ func TestDamageIsNotJudged(t *testing.T) {
 	r.stop()
 	f.flip("fruit", "1", "00000.block")
 	r = f.run(ruled(gate.Rules{Required: []gate.Required{{Key: "fig"}}}))
-	defer r.stop()
 	r.serves("fruit", "1")
 }
 
@@ -117,7 +116,6 @@ func TestRulesChangeDuringLoad(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, fruit...)
 	r := f.run(ruled(gate.Rules{MinRecords: 100_000}))
-	defer r.stop()
 	r.held("1")
 	f.flip("fruit", "1", "00000.block")
 	g, open := f.source.shut()
@@ -131,12 +129,10 @@ func TestRulesChangeDuringLoad(t *testing.T) {
 	now := *r.reloadable.Load()
 	now.each(func(d *DB) { d.Gate = gate.Rules{Required: []gate.Required{{Key: "not there"}}} })
 	r.Apply(now)
-	r.eventually("not judged", func() bool { return r.node("fruit", "1").State != "HELD" })
+	r.eventually("not judged", func() bool { return r.onNode("fruit", "1").State != "HELD" })
 	open()
-	r.eventually("held by the new rules", func() bool { return strings.Contains(r.node("fruit", "1").Detail, "not there") })
-	if got := r.Set([]byte("fruit")).Current().Name; got != "" {
-		t.Errorf("version %s is served", got)
-	}
+	r.eventually("held by the new rules", func() bool { return strings.Contains(r.onNode("fruit", "1").Detail, "not there") })
+	r.expectCurrent(t, "fruit", "")
 }
 
 // goodAndBad returns a source with a good version that is served, and a bad one that is held.
@@ -157,10 +153,8 @@ func TestRollbackPassesHeld(t *testing.T) {
 	t.Parallel()
 	for keep := 1; keep <= 2; keep++ {
 		f, r := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), keeping(keep))
-		f.put("fruit", "3", 2, numbered("k", 100)...)
-		r.Refresh()
-		r.serves("fruit", "3")
-		r.eventually("2 is removed", func() bool { return r.node("fruit", "2").State == "" })
+		r.update("fruit", "3", 2, numbered("k", 100)...)
+		r.eventually("2 is removed", func() bool { return r.onNode("fruit", "2").State == "" })
 		f.pin("fruit", `exclude = ["3"]`)
 		r.Refresh()
 		r.serves("fruit", "1")
@@ -180,14 +174,11 @@ func TestHeldIsNotKept(t *testing.T) {
 	expect.NoError(t, os.CopyFS(saved, os.DirFS(on)))
 	r = f.run(o...)
 	r.held("2")
-	f.put("fruit", "3", 2, numbered("k", 100)...)
-	r.Refresh()
-	r.serves("fruit", "3")
-	r.eventually("2 is removed", func() bool { return r.node("fruit", "2").State == "" })
+	r.update("fruit", "3", 2, numbered("k", 100)...)
+	r.eventually("2 is removed", func() bool { return r.onNode("fruit", "2").State == "" })
 	r.stop()
 	expect.NoError(t, os.CopyFS(on, os.DirFS(saved)))
 	r = f.run(o...)
-	defer r.stop()
 	r.serves("fruit", "3")
 	f.pin("fruit", `exclude = ["3"]`)
 	r.Refresh()
@@ -200,7 +191,6 @@ func TestHeldWasNotServed(t *testing.T) {
 	r.stop()
 	expect.NoError(t, os.WriteFile(f.statePath("fruit"), nil, 0o644))
 	r = f.run(ruled(gate.Rules{MinRecords: 50}))
-	defer r.stop()
 	r.serves("fruit", "1")
 	r.held("2")
 }
@@ -239,14 +229,12 @@ func TestRejectedByAnother(t *testing.T) {
 	}
 	rules := ruled(gate.Rules{MinRecords: 50})
 	a := f.run(rules, in(newCluster()))
-	defer a.stop()
 	a.serves("fruit", "1")
 	g, peer := a.beside()
 	b := g.run(rules, peer, func(o *Options) {
 		o.Cluster.(*testCluster).own(0)
 		o.Server.Peers = func() []status.Peer { return nil } // it does not learn what is served
 	})
-	defer b.stop()
 	b.serves("fruit", "1")
 	b.held("4")
 	if n := g.log.count("load started", "version=2") + g.log.count("load started", "version=3"); n > 0 {
@@ -283,7 +271,6 @@ func TestEmptyNodeAlone(t *testing.T) {
 	g, peer := a.beside()
 	a.stop()
 	b := g.run(ruled(gate.Rules{MaxShrink: 0.5}), peer)
-	defer b.stop()
 	b.serves("fruit", "2")
 }
 
@@ -297,12 +284,9 @@ func TestRollbackPassesHeldOfOthers(t *testing.T) {
 func rollBackBeside(t *testing.T, first bool) {
 	f, a := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), in(newCluster()))
 	defer a.stop()
-	f.put("fruit", "3", 2, numbered("k", 100)...)
-	a.Refresh()
-	a.serves("fruit", "3")
+	a.update("fruit", "3", 2, numbered("k", 100)...)
 	g, peer := a.beside()
 	b := g.run(ruled(gate.Rules{MaxShrink: 0.5}), peer)
-	defer b.stop()
 	b.serves("fruit", "3")
 	f.pin("fruit", `exclude = ["3"]`)
 	if first {
@@ -334,8 +318,7 @@ func TestMaxMissingAfterLoss(t *testing.T) {
 	f.remove("fruit", "1")
 	f.put("fruit", "2", 2, fruit...)
 	r = f.run(ruled(rules))
-	defer r.stop()
 	r.eventually("2 waits for keys of 1", func() bool {
-		return strings.Contains(r.node("fruit", "2").Detail, "no node has keys of version 1, which was served, to look up")
+		return strings.Contains(r.onNode("fruit", "2").Detail, "no node has keys of version 1, which was served, to look up")
 	})
 }

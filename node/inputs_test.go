@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"sequins/shard"
 	"sequins/test/expect"
 )
 
@@ -21,18 +20,17 @@ func TestPreparedVersionHasChanged(t *testing.T) {
 	f.unmarked("fruit", "1", "fig")
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
-		n, stop := f.follow(func(o *Options) {
+		n := f.follow(t, func(o *Options) {
 			o.Cluster, o.Settle, o.RefreshPeriod, o.MinReplication = c, 3*time.Second, time.Hour, 2
 			o.each(always)
 		})
-		defer stop()
 		time.Sleep(10 * time.Second)
 		first := c.division("1")
 		set := n.Set([]byte("fruit"))
 		if first == "" || set.Current().Name != "" || len(c.has("1")) != 1 {
 			t.Fatalf("planned %q, current is %q, advertised %v", first, set.Current().Name, c.has("1"))
 		}
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		f.putFile("fruit/1/part-r-00001", "1", "plum")
 		time.Sleep(2 * time.Minute)
 		if f.log.count("load started") != 1 {
 			t.Fatal("nobody holds another input of it, and it is loaded again")
@@ -66,10 +64,10 @@ func TestActiveVersionHasChanged(t *testing.T) {
 			o.Cluster, o.Settle, o.RefreshPeriod = c, 3*time.Second, 5*time.Minute
 			o.each(always)
 		}
-		n, stop := f.follow(settings)
+		n := f.follow(t, settings)
 		time.Sleep(10 * time.Second)
 		set := n.Set([]byte("fruit"))
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		f.putFile("fruit/1/part-r-00001", "1", "plum")
 		f.damage("fruit", "1", "part-r-00001")
 		c.other("1", "another")
 		time.Sleep(20 * time.Second)
@@ -82,7 +80,7 @@ func TestActiveVersionHasChanged(t *testing.T) {
 		if n := f.log.count("level=WARN", "was loaded from something else"); n != 1 {
 			t.Errorf("logged %d times", n)
 		}
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "1", func(string) bool { return true }, []string{"plum"})
+		f.putFile("fruit/1/part-r-00001", "1", "plum")
 		c.other("1")
 		time.Sleep(10 * time.Minute)
 		h := set.Acquire()
@@ -91,12 +89,11 @@ func TestActiveVersionHasChanged(t *testing.T) {
 			t.Errorf("current %q, version %q of %d, problems %q", set.Current().Name, h.Name, h.Partitions, s.Problems)
 		}
 		h.Release()
-		stop()
+		n.stop()
 		if got := f.onDisk("fruit"); got != "1" {
 			t.Errorf("on disk: %s", got)
 		}
-		n, stop = f.follow(settings)
-		defer stop()
+		n = f.follow(t, settings)
 		time.Sleep(10 * time.Second)
 		if got := c.label(n.Set([]byte("fruit")).Current().Input); got != "1#3" || f.log.count("load started") != 2 {
 			t.Errorf("after a restart it serves %q, %d loads", got, f.log.count("load started"))
@@ -104,9 +101,7 @@ func TestActiveVersionHasChanged(t *testing.T) {
 		f.put("fruit", "10", 1, "fig")
 		n.Refresh()
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "10" {
-			t.Errorf("a newer version is there, and it serves %q", got)
-		}
+		n.expectCurrent(t, "fruit", "10") // a newer version is there
 	})
 }
 
@@ -117,8 +112,7 @@ func TestContentThatNobodyShares(t *testing.T) {
 	f.put("fruit", "1", 1, "fig")
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
-		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
 		time.Sleep(10 * time.Second)
 		c.other("1", "another")
 		time.Sleep(5 * time.Minute)
@@ -141,17 +135,17 @@ func TestContentThatNobodyShares(t *testing.T) {
 // A waitingInput is a node that serves version 2, whose partitions other nodes hold, while another input of it waits for
 // other nodes. Version 1 is still on its disk.
 type waitingInput struct {
-	f    *fixture
-	c    *testCluster
-	n    *Node
-	stop func()
+	t *testing.T
+	f *fixture
+	c *testCluster
+	n *following
 }
 
 // restart starts the node in a new cluster, in which no other node holds anything.
 func (w *waitingInput) restart(owned []int) {
 	w.c = newCluster()
 	w.c.owned = owned
-	w.n, w.stop = w.f.follow(func(o *Options) {
+	w.n = w.f.follow(w.t, func(o *Options) {
 		o.Cluster, o.RefreshPeriod, o.VersionRemoveTimeout = w.c, time.Minute, 10*time.Minute
 	})
 }
@@ -161,7 +155,7 @@ func (w *waitingInput) current() string { return w.c.label(w.n.Set([]byte("fruit
 // waitForInput is called in a synctest bubble, with version 1 in the source. The node is stopped at the end.
 func waitForInput(t *testing.T, f *fixture) *waitingInput {
 	t.Helper()
-	w := &waitingInput{f: f}
+	w := &waitingInput{t: t, f: f}
 	w.restart(nil)
 	time.Sleep(10 * time.Second)
 	w.c.own()
@@ -169,14 +163,14 @@ func waitForInput(t *testing.T, f *fixture) *waitingInput {
 	w.c.hold("2", 0, 1)
 	w.n.Refresh()
 	time.Sleep(10 * time.Second)
-	f.putFile(filepath.Join(f.root, "fruit/2/part-r-00001"), "2", func(string) bool { return true }, []string{"plum"})
+	f.putFile("fruit/2/part-r-00001", "2", "plum")
 	w.c.other("2", "another")
 	time.Sleep(20 * time.Second)
 	set := w.n.Set([]byte("fruit"))
 	if set.Current().Name != "2" || w.c.division("2#2") == "" || named(set, "1") == nil {
 		t.Fatalf("current is %q, %s on disk", set.Current().Name, f.onDisk("fruit"))
 	}
-	w.stop()
+	w.n.stop()
 	return w
 }
 
@@ -188,7 +182,6 @@ func TestRestartWhileAnInputWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := waitForInput(t, f)
 		w.restart([]int{}) // the others are not there yet
-		defer w.stop()
 		time.Sleep(10 * time.Second)
 		if got := w.current(); got != "" {
 			t.Fatalf("after a restart it serves %q", got)
@@ -209,8 +202,7 @@ func TestTouchedFiles(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
 		c.hold("1", 1)
-		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
 		time.Sleep(10 * time.Second)
 		for _, file := range []string{"part-r-00000", "part-r-00001"} {
 			expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/1", file), time.Time{}, time.Unix(1700000000, 0)))
@@ -230,13 +222,11 @@ func TestHalfRewritten(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	rewrite := func(i int) {
-		f.putFile(filepath.Join(f.root, fmt.Sprintf("fruit/1/part-r-%05d", i)), "rewritten",
-			func(key string) bool { return shard.String.Partition([]byte(key), 2) == i }, fruit)
+		f.putFile(fmt.Sprintf("fruit/1/part-r-%05d", i), "rewritten", inFile(i, 2, fruit)...)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
-		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod, o.Settle = c, time.Minute, 10*time.Second })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod, o.Settle = c, time.Minute, 10*time.Second })
 		time.Sleep(13 * time.Second) // it is served, and not yet compared
 		set := n.Set([]byte("fruit"))
 		rewrite(0)
@@ -251,7 +241,7 @@ func TestHalfRewritten(t *testing.T) {
 			t.Fatalf("all of it: current is %q", set.Current().Name)
 		}
 		c.other("1")
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
+		f.putFile("fruit/1/part-r-00001", "late", "plum")
 		time.Sleep(20 * time.Minute)
 		if c.label(set.Current().Input) != "1#3" {
 			t.Errorf("changed again, and current is %q", set.Current().Name)

@@ -37,17 +37,14 @@ func TestKeptOverRestarts(t *testing.T) {
 			f.put("fruit", "1", 2, fruit...)
 			r := f.run(ruled(rules[0]), keeping(2))
 			r.serves("fruit", "1")
-			f.put("fruit", "2", 2, fruit...)
-			r.Refresh()
-			r.serves("fruit", "2")
+			r.update("fruit", "2", 2, fruit...)
 			r.stop()
 			expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "1"), "00001.block")))
 
 			r = f.run(ruled(rules[1]), keeping(2))
-			defer r.stop()
 			r.serves("fruit", "2")
 			r.eventually("the source is read", func() bool { return (*r.follower.catalog.Load())["fruit"].view.Load().facts.Source == version.Known })
-			if got := r.node("fruit", "1"); got.State != "KEPT" || len(got.Partitions) != 1 {
+			if got := r.onNode("fruit", "1"); got.State != "KEPT" || len(got.Partitions) != 1 {
 				t.Errorf("the former version is %+v", got)
 			}
 			found := 0
@@ -66,14 +63,11 @@ func TestKeptOverRestarts(t *testing.T) {
 // Clients cannot read a held version by its name, also when a newer one is served and it is not removed yet. What was served
 // before can be read.
 func TestHeldIsNotReadByName(t *testing.T) {
-	f, r := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), func(o *Options) {
+	_, r := goodAndBad(t, ruled(gate.Rules{MaxShrink: 0.5}), func(o *Options) {
 		o.Cluster, o.VersionRemoveTimeout = newCluster(), time.Hour
 	})
-	defer r.stop()
-	f.put("fruit", "3", 2, numbered("k", 100)...)
-	r.Refresh()
-	r.serves("fruit", "3")
-	r.eventually("2 lingers", func() bool { return r.node("fruit", "2").State == "REMOVING" })
+	r.update("fruit", "3", 2, numbered("k", 100)...)
+	r.eventually("2 lingers", func() bool { return r.onNode("fruit", "2").State == "REMOVING" })
 	for version, want := range map[string]int{"1": http.StatusOK, "2": http.StatusPreconditionFailed, "3": http.StatusOK} {
 		if got := r.exactly(version, "/fruit/k00005"); got != want {
 			t.Errorf("version %s: %d, want %d", version, got, want)

@@ -21,15 +21,22 @@ import (
 )
 
 // TestPeersLate: all nodes restart together, and this one, which holds nothing of what was served, looks before the others
-// have advertised it. It serves the version when they have, whatever the source says of it.
+// have advertised it. It serves the version when they have, whatever the source says of it; also after long, if that has nothing.
 func TestPeersLate(t *testing.T) {
-	for name, change := range map[string]func(f *fixture){
-		"source away":  func(f *fixture) { f.source.down.Store(true) },
-		"version gone": func(f *fixture) { f.remove("fruit", "1") },
-		"db gone":      func(f *fixture) { f.remove("fruit") },
-		"being written again": func(f *fixture) {
+	for name, test := range map[string]struct {
+		change func(f *fixture)
+		late   time.Duration
+	}{
+		"source away":  {func(f *fixture) { f.source.down.Store(true) }, wholeTimeout / 2},
+		"version gone": {func(f *fixture) { f.remove("fruit", "1") }, wholeTimeout / 2},
+		"db gone":      {func(f *fixture) { f.remove("fruit") }, wholeTimeout / 2},
+		"being written again": {func(f *fixture) {
 			expect.NoError(f.t, os.Mkdir(filepath.Join(f.root, "fruit/1/_temporary"), 0o755))
-		},
+		}, wholeTimeout / 2},
+		"no version left": {func(f *fixture) {
+			f.remove("fruit", "0")
+			f.remove("fruit", "1")
+		}, time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -38,27 +45,22 @@ func TestPeersLate(t *testing.T) {
 			f.put("fruit", "1", 2, fruit...)
 			synctest.Test(t, func(t *testing.T) {
 				var c *testCluster
-				run := func() (*Node, func()) {
+				run := func() *following {
 					c = newCluster()
 					c.owned = []int{}
-					return f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+					return f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
 				}
-				_, stop := run()
+				n := run()
 				c.hold("1", 0, 1)
 				time.Sleep(10 * time.Second)
-				stop()
-				change(f)
-				n, stop := run()
-				defer stop()
-				time.Sleep(wholeTimeout / 2)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "" {
-					t.Fatalf("nobody holds it, and current is %q", got)
-				}
+				n.stop()
+				test.change(f)
+				n = run()
+				time.Sleep(test.late)
+				n.expectCurrent(t, "fruit", "") // nobody holds it
 				c.hold("1", 0, 1)
 				time.Sleep(time.Second)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-					t.Errorf("current is %q", got)
-				}
+				n.expectCurrent(t, "fruit", "1")
 			})
 		})
 	}
@@ -96,38 +98,35 @@ func TestServedUnreadable(t *testing.T) {
 	disk := &badSector{FS: fsys.OS}
 	synctest.Test(t, func(t *testing.T) {
 		var c *testCluster
-		run := func(owned []int) (*Node, func()) {
+		run := func(owned []int) *following {
 			c = newCluster()
 			c.owned = owned
-			return f.follow(func(o *Options) {
+			return f.follow(t, func(o *Options) {
 				o.Store, o.Cluster, o.VersionRemoveTimeout = f.storeOn(disk), c, time.Hour
 			})
 		}
-		n, stop := run(nil)
+		n := run(nil)
 		time.Sleep(time.Second)
 		c.own(0)
 		c.hold("2", 1)
 		f.put("fruit", "2", 2, fruit...)
 		n.Refresh()
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" || named(n.Set([]byte("fruit")), "1") == nil {
+		if got := n.current("fruit"); got != "2" || named(n.Set([]byte("fruit")), "1") == nil {
 			t.Fatalf("current is %q", got)
 		}
-		stop()
+		n.stop()
 		suffix := "STATE.json"
 		disk.open.Store(&suffix)
-		n, stop = run([]int{0}) // the other node is not there yet
-		defer stop()
+		n = run([]int{0}) // the other node is not there yet
 		disk.open.Store(nil)
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got == "1" {
+		if got := n.current("fruit"); got == "1" {
 			t.Errorf("after a restart it serves %q", got)
 		}
 		c.hold("2", 1)
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("when the other node is there, it serves %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2") // the other node is there
 	})
 }
 
@@ -136,9 +135,9 @@ func TestServedUnreadableAlone(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		_, stop := f.follow(func(o *Options) {})
+		n := f.follow(t, func(o *Options) {})
 		time.Sleep(time.Second)
-		stop()
+		n.stop()
 		local, err := store.Open(f.store)
 		expect.NoError(t, err)
 		m := f.manifest("fruit", "1")
@@ -148,18 +147,15 @@ func TestServedUnreadableAlone(t *testing.T) {
 		expect.NoError(t, local.Close())
 		expect.NoError(t, os.WriteFile(f.statePath("fruit"), nil, 0o644))
 		f.source.down.Store(true)
-		n, stop := f.follow(func(o *Options) {})
-		defer stop()
+		n = f.follow(t, func(o *Options) {})
 		time.Sleep(time.Minute)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "" || f.onDisk("fruit") != "1 2" {
+		if got := n.current("fruit"); got != "" || f.onDisk("fruit") != "1 2" {
 			t.Errorf("without the source current is %q, and on the disk are %s", got, f.onDisk("fruit"))
 		}
 		f.put("fruit", "2", 2, fruit...)
 		f.source.down.Store(false)
 		time.Sleep(maxBackoff)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2")
 	})
 }
 
@@ -170,20 +166,17 @@ func TestUnreadableManifest(t *testing.T) {
 	f.put("nuts", "1", 1, "almond")
 	disk := &badSector{FS: fsys.OS}
 	synctest.Test(t, func(t *testing.T) {
-		_, stop := f.follow(func(o *Options) {})
+		n := f.follow(t, func(o *Options) {})
 		time.Sleep(time.Second)
-		stop()
+		n.stop()
 		suffix := strings.TrimPrefix(filepath.Join(f.dir("fruit", "1"), "MANIFEST.json"), f.store)
 		disk.stat.Store(&suffix)
 		f.source.down.Store(true)
-		n, stop := f.follow(func(o *Options) {
+		n = f.follow(t, func(o *Options) {
 			o.Store = f.storeOn(disk)
 		})
-		defer stop()
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
-			t.Errorf("of the other database, current is %q", got)
-		}
+		n.expectCurrent(t, "nuts", "1") // the other database
 	})
 }
 
@@ -211,19 +204,14 @@ func TestOldVersionThatMayNotBeRead(t *testing.T) {
 	f.unmarked("fruit", "0", "fig")
 	f.unmarked("fruit", "1", "fig")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) {
+		n := f.follow(t, func(o *Options) {
 			o.Source, o.Settle = &closedSource{f.source}, 3*time.Second
 			o.each(always)
 		})
-		defer stop()
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "" {
-			t.Errorf("after a few looks current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "") // after a few looks
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "1")
 	})
 }
 
@@ -246,7 +234,6 @@ func TestServedIsDamaged(t *testing.T) {
 				w := waitForInput(t, f)
 				damage(f)
 				w.restart(nil) // the other nodes do not come back
-				defer w.stop()
 				time.Sleep(time.Hour)
 				if got := w.current(); got != "1" || f.log.count("level=ERROR", "is lost") == 0 {
 					t.Errorf("current is %q", got)

@@ -77,7 +77,7 @@ func TestLoadIsKilled(t *testing.T) {
 	})
 	expect.NoError(t, syscall.Kill(pids[0], syscall.SIGKILL))
 	r.eventually("the version has failed", func() bool {
-		s := r.node("fruit", "1")
+		s := r.onNode("fruit", "1")
 		return s.State == "ERROR" && strings.Contains(s.Error, "signal: killed")
 	})
 	open()
@@ -131,10 +131,10 @@ func TestBomb(t *testing.T) {
 	expect.NoError(t, os.WriteFile(filepath.Join(dir, "_SUCCESS"), nil, 0o644))
 	r.Refresh()
 	r.eventually("the version has failed", func() bool { return f.log.count("version failed", "db=fruit") > 0 })
-	r.eventually("the status says so", func() bool { return r.node("fruit", "1").State == "ERROR" })
+	r.eventually("the status says so", func() bool { return r.onNode("fruit", "1").State == "ERROR" })
 	r.Apply(*r.reloadable.Load())
 	r.eventually("the version has failed again", func() bool {
-		if s := r.node("fruit", "1"); s.State != "ERROR" || s.Error == "" {
+		if s := r.onNode("fruit", "1"); s.State != "ERROR" || s.Error == "" {
 			t.Fatalf("meanwhile it is shown as %+v", s)
 		}
 		return f.log.count("version failed again", "db=fruit") > 0
@@ -145,12 +145,12 @@ func TestBomb(t *testing.T) {
 // TestChangesWhileLoading: a version whose files are replaced, or become more, while they are loaded is not
 // served as it was planned, but planned anew, without a refresh.
 func TestChangesWhileLoading(t *testing.T) {
-	for name, change := range map[string]func(f *fixture, path string){
-		"overwritten": func(f *fixture, path string) {
-			f.putFile(filepath.Join(path, "part-r-00001"), "2", func(string) bool { return true }, fruit)
+	for name, change := range map[string]func(f *fixture){
+		"overwritten": func(f *fixture) {
+			f.putFile("fruit/1/part-r-00001", "2", fruit...)
 		},
-		"joined": func(f *fixture, path string) {
-			f.putFile(filepath.Join(path, "part-r-00002"), "2", func(string) bool { return true }, fruit)
+		"joined": func(f *fixture) {
+			f.putFile("fruit/1/part-r-00002", "2", fruit...)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestChangesWhileLoading(t *testing.T) {
 				o.each(func(d *DB) { d.Load = load.Options{Partitioner: "string"} })
 			})
 			r.eventually("the version is planned", func() bool { return f.log.count("load started") == 1 })
-			change(f, filepath.Join(f.root, "fruit", "1"))
+			change(f)
 			f.source.planned.Store(false)
 			r.serves("fruit", "1")
 			for _, key := range fruit {

@@ -19,8 +19,7 @@ func TestReadyAfterFailedListings(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			src := &faultySource{testSource: f.source}
 			src.lists.Store(failures)
-			n, stop := f.follow(func(o *Options) { o.Source, o.Settle = src, 20*time.Second })
-			defer stop()
+			n := f.follow(t, func(o *Options) { o.Source, o.Settle = src, 20*time.Second })
 			for range 240 {
 				time.Sleep(250 * time.Millisecond)
 				ready, why := n.Ready("")
@@ -54,11 +53,10 @@ func TestWarningOfServedEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &faultySource{testSource: f.source}
 		src.contents.Store(1)
-		n, stop := f.follow(func(o *Options) { o.Source, o.RefreshPeriod = src, time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source, o.RefreshPeriod = src, time.Minute })
 		time.Sleep(30 * time.Minute)
-		if w := strings.Join(n.Status().Warnings, "\n"); n.Set([]byte("fruit")).Current().Name != "2" || w != "" {
-			t.Errorf("serves %q, with %q", n.Set([]byte("fruit")).Current().Name, w)
+		if w := strings.Join(n.Status().Warnings, "\n"); n.current("fruit") != "2" || w != "" {
+			t.Errorf("serves %q, with %q", n.current("fruit"), w)
 		}
 	})
 }
@@ -71,8 +69,7 @@ func TestPinnedAndGone(t *testing.T) {
 	f.put("fruit", "2", 2, fruit...)
 	f.pin("fruit", `version = "1"`)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.RefreshPeriod = time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.RefreshPeriod = time.Minute })
 		time.Sleep(30 * time.Minute)
 		if w := strings.Join(n.Status().Warnings, "\n"); !strings.Contains(w, "version 1 of fruit is pinned, but is not in the source") {
 			t.Errorf("warnings %q", w)
@@ -87,8 +84,7 @@ func TestThreeLooksMissIt(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "empty"), 0o755))
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.RefreshPeriod, o.DBRemoveTimeout = 2*time.Hour, time.Hour })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.RefreshPeriod, o.DBRemoveTimeout = 2*time.Hour, time.Hour })
 		time.Sleep(time.Hour)
 		f.remove("fruit")
 		f.remove("empty")

@@ -19,17 +19,14 @@ func TestLateMarker(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute; o.each(always) })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute; o.each(always) })
 		time.Sleep(3 * time.Hour) // the comparisons of what is served are far apart now
 		f.finish("fruit", "1")
 		time.Sleep(5 * time.Minute)
 		f.remove("fruit", "1")
 		f.unmarked("fruit", "2", "fig")
 		time.Sleep(10 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-			t.Errorf("version 2 is still being written, and current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "1") // version 2 is still being written
 	})
 }
 
@@ -53,25 +50,22 @@ func TestHangingMarker(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
 		hangs := false
-		run := func() (*Node, func()) {
-			return f.follow(func(o *Options) {
+		run := func() *following {
+			return f.follow(t, func(o *Options) {
 				o.Source = hangingMarker{f.source, &hangs}
 				o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute
 				o.each(always)
 			})
 		}
-		_, stop := run()
+		n := run()
 		time.Sleep(10 * time.Second)
-		stop()
+		n.stop()
 		f.state("fruit", func(s *store.State) { s.Marked = false })
 		hangs = true
 		f.put("fruit", "2", 1, fruit...)
-		n, stop := run()
-		defer stop()
+		n = run()
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2")
 	})
 }
 
@@ -83,7 +77,7 @@ func TestScrubOfManyDamagedBlocks(t *testing.T) {
 	f.put("fruit", "1", n, fruit...)
 	r := f.run(func(o *Options) { o.ScrubPeriod = time.Hour })
 	r.serves("fruit", "1")
-	r.eventually("all are loaded", func() bool { return len(r.node("fruit", "1").Partitions) == n })
+	r.eventually("all are loaded", func() bool { return len(r.onNode("fruit", "1").Partitions) == n })
 	for i := range n {
 		f.rot(fmt.Sprintf("%05d.block", i))
 	}

@@ -70,7 +70,7 @@ func TestStatus(t *testing.T) {
 	r = f.run()
 	r.serves("fruit", "1")
 	// What is remembered is when its load began, which was after it was found.
-	if again := r.node("fruit", "1").CreatedAt; again.Before(n.CreatedAt) || again.After(n.ActiveAt) {
+	if again := r.onNode("fruit", "1").CreatedAt; again.Before(n.CreatedAt) || again.After(n.ActiveAt) {
 		t.Errorf("created at %v and active at %v, but created at %v after a restart", n.CreatedAt, n.ActiveAt, again)
 	}
 }
@@ -83,7 +83,7 @@ func TestReady(t *testing.T) {
 	f.damage("nuts", "1", "part-r-00000")
 	r := f.run()
 	r.serves("fruit", "1")
-	r.eventually("nuts fails", func() bool { return r.node("nuts", "1").State == "ERROR" })
+	r.eventually("nuts fails", func() bool { return r.onNode("nuts", "1").State == "ERROR" })
 	// A database's view follows what it serves a moment later.
 	r.eventually("ready, as the fault is that of nuts", func() bool { ok, _ := r.Ready(""); return ok })
 	if ok, reason := r.Ready("nuts"); ok || !strings.Contains(reason, "nuts") {
@@ -98,7 +98,7 @@ func TestReady(t *testing.T) {
 	r.Refresh()
 	r.serves("nuts", "2")
 	r.eventually("ready for nuts", func() bool { ok, _ := r.Ready("nuts"); return ok })
-	r.eventually("seeds fails", func() bool { return r.node("seeds", "1").State == "ERROR" })
+	r.eventually("seeds fails", func() bool { return r.onNode("seeds", "1").State == "ERROR" })
 	if ok, reason := r.Ready(""); !ok {
 		t.Errorf("a db that appeared later keeps the node out: %s", reason)
 	}
@@ -130,9 +130,7 @@ func TestApply(t *testing.T) {
 	if got := resp.Header.Get("Content-Type"); got != "text/fruit" {
 		t.Errorf("content type %q", got)
 	}
-	f.put("fruit", "2", 1, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 1, fruit...)
 	b, err := blocks.Open(filepath.Join(f.dir("fruit", "2"), "00000.block"))
 	expect.NoError(t, err)
 	defer b.Close()
@@ -228,8 +226,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 1, "melon", strings.Repeat("x", 100))
 	expect.NoError(t, os.MkdirAll(filepath.Join(f.root, "big", "_temporary"), 0o755))
-	f.putFile(filepath.Join(f.root, "big", "_temporary", "part-00000"), strings.Repeat("v", size),
-		func(string) bool { return true }, []string{"melon"})
+	f.putFile("big/_temporary/part-00000", strings.Repeat("v", size), "melon")
 	expect.NoError(t, os.Rename(filepath.Join(f.root, "big", "_temporary"), filepath.Join(f.root, "big", "1")))
 	r := f.run()
 	r.serves("big", "1")

@@ -39,13 +39,13 @@ func TestAnotherSource(t *testing.T) {
 	g.source.gate.Store(true) // the new files cannot be read yet
 	n := g.run()
 	n.serves("fruit", "1")
-	n.eventually("it says that it serves the former one", func() bool { return n.node("fruit", "1").Error != "" })
+	n.eventually("it says that it serves the former one", func() bool { return n.onNode("fruit", "1").Error != "" })
 	if a := n.get("/fruit/fig"); a.status != 200 {
 		t.Errorf("%+v", a)
 	}
 	g.source.gate.Store(false)
 	n.eventually("the source's version is served", func() bool { return n.get("/fruit/plum").status == 200 && n.get("/fruit/fig").status == 404 })
-	n.eventually("nothing is wrong", func() bool { return n.node("fruit", "1").Error == "" })
+	n.eventually("nothing is wrong", func() bool { return n.onNode("fruit", "1").Error == "" })
 	n.eventually("the former one is removed", func() bool { return g.onDisk("fruit") == "1" })
 	n.stop()
 
@@ -69,7 +69,7 @@ func TestUnservedVersionOfTheFormerSource(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, "fig")
 	n := f.run(ruled(gate.Rules{MinRecords: 100}))
-	n.eventually("it is held", func() bool { return n.node("fruit", "1").State == "HELD" })
+	n.eventually("it is held", func() bool { return n.onNode("fruit", "1").State == "HELD" })
 	n.stop()
 	g := f.movedTo(t)
 	g.put("fruit", "1", 2, "plum")
@@ -87,12 +87,11 @@ func TestSameFilesElsewhere(t *testing.T) {
 	g := f.movedTo(t)
 	g.copyOf(t, f, "fruit", "1")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := g.follow(func(o *Options) { o.RefreshPeriod = time.Minute })
-		defer stop()
+		n := g.follow(t, func(o *Options) { o.RefreshPeriod = time.Minute })
 		time.Sleep(time.Hour)
 		n.Refresh()
 		time.Sleep(time.Minute)
-		if loads, problems := g.log.count("load started"), n.Status().Problems; n.Set([]byte("fruit")).Current().Name != "1" || loads > 0 || len(problems) > 0 {
+		if loads, problems := g.log.count("load started"), n.Status().Problems; n.current("fruit") != "1" || loads > 0 || len(problems) > 0 {
 			t.Errorf("%d loads, problems %q", loads, problems)
 		}
 	})
@@ -130,9 +129,7 @@ func keptTwo(t *testing.T) *fixture {
 	f.put("fruit", "1", 2, "fig")
 	n := f.run(keeping(3))
 	n.serves("fruit", "1")
-	f.put("fruit", "2", 2, "fig")
-	n.Refresh()
-	n.serves("fruit", "2")
+	n.update("fruit", "2", 2, "fig")
 	n.stop()
 	return f
 }
@@ -161,7 +158,6 @@ func TestRollbackAfterAnotherSource(t *testing.T) {
 				n = g.run(keeping(3))
 				n.serves("fruit", served)
 			}
-			defer n.stop()
 			g.pin("fruit", `version = "1"`)
 			n.Refresh()
 			n.eventually("the rollback", func() bool {
@@ -182,7 +178,6 @@ func TestRollbackToWhatTheSourceLacks(t *testing.T) {
 	g := f.movedTo(t)
 	g.copyOf(t, f, "fruit", "2")
 	n := g.run(keeping(3))
-	defer n.stop()
 	n.serves("fruit", "2")
 	g.pin("fruit", `version = "1"`)
 	n.Refresh()
@@ -197,7 +192,7 @@ func TestNewerVersionOfTheFormerSource(t *testing.T) {
 	f := filled(t)
 	f.put("fruit", "2", 2, "fig")
 	n := f.run(ruled(gate.Rules{MinRecords: 100}))
-	n.eventually("the second version is held", func() bool { return n.node("fruit", "2").State == "HELD" })
+	n.eventually("the second version is held", func() bool { return n.onNode("fruit", "2").State == "HELD" })
 	n.stop()
 	g := f.movedTo(t)
 	g.copyOf(t, f, "fruit", "1")
@@ -205,7 +200,7 @@ func TestNewerVersionOfTheFormerSource(t *testing.T) {
 	g.source.gate.Store(true) // the files cannot be read yet
 	n = g.run()
 	n.eventually("it is loaded", func() bool {
-		return g.log.count("load started", "") > 0 || n.node("fruit", "2").State == "BUILDING" || n.node("fruit", "2").Detail != ""
+		return g.log.count("load started", "") > 0 || n.onNode("fruit", "2").State == "BUILDING" || n.onNode("fruit", "2").Detail != ""
 	})
 	if a := n.get("/fruit/fig"); a.status != 200 || a.version != "1" {
 		t.Errorf("%+v", a)
@@ -262,8 +257,7 @@ func TestIncompleteVersionOfAnotherSource(t *testing.T) {
 	marker := filepath.Join(g.root, "fruit", "1", "_SUCCESS")
 	expect.NoError(t, os.Remove(marker))
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := g.follow(func(o *Options) { o.each(requireSuccess); o.RefreshPeriod = time.Minute })
-		defer stop()
+		n := g.follow(t, func(o *Options) { o.each(requireSuccess); o.RefreshPeriod = time.Minute })
 		time.Sleep(time.Hour)
 		served := n.Set([]byte("fruit")).Current()
 		if loads := g.log.count("load started"); loads > 0 || served.Name != "1" || len(n.Status().Problems) != 1 {

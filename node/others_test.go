@@ -39,9 +39,8 @@ func TestSubsetOfServed(t *testing.T) {
 					o.Server.Peers = func() []status.Peer { return nil }
 				}
 			})
-			defer b.stop()
 			b.serves("fruit", "1")
-			b.eventually("it has all blocks", func() bool { return len(b.node("fruit", "1").Partitions) == 3 })
+			b.eventually("it has all blocks", func() bool { return len(b.onNode("fruit", "1").Partitions) == 3 })
 			a.stop()
 			b.readsAll()
 			if got := b.Set([]byte("fruit")).Current(); got != served || g.manifest("fruit", "1").Content() != served {
@@ -52,8 +51,7 @@ func TestSubsetOfServed(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 3, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.RefreshPeriod = time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.RefreshPeriod = time.Minute })
 		time.Sleep(time.Second)
 		served := n.Set([]byte("fruit")).Current()
 		f.remove("fruit", "1", "part-r-00001")
@@ -75,7 +73,6 @@ func TestSubsetOfNothing(t *testing.T) {
 	c := newCluster()
 	c.other("1", "the whole")
 	r := f.run(in(c))
-	defer r.stop()
 	r.serves("fruit", "1")
 	if m := f.manifest("fruit", "1"); len(m.Files) != 2 {
 		t.Errorf("loaded from %d files", len(m.Files))
@@ -95,7 +92,6 @@ func TestSubsetIsNotGiven(t *testing.T) {
 		o.FromPeers = true
 		o.Server.Peers = func() []status.Peer { return nil }
 	})
-	defer r.stop()
 	r.serves("fruit", "1")
 	if m := f.manifest("fruit", "1"); r.Set([]byte("fruit")).Current() == whole.Content() || len(m.Files) != 2 {
 		t.Errorf("loaded from %d files", len(m.Files))
@@ -128,7 +124,6 @@ func TestSubsetWhileSourceIsDown(t *testing.T) {
 		o.FromPeers, o.Source = true, unlisted{o.Source}
 		o.Server.Peers = func() []status.Peer { return []status.Peer{{Addr: serving.addr}} }
 	})
-	defer r.stop()
 	r.eventually("it is found", func() bool { return f.log.count("the source has a part of the files") > 0 })
 	r.eventually("and shown", func() bool {
 		return (*r.follower.catalog.Load())["fruit"].view.Load().facts.Taken == whole.Content().Input
@@ -145,11 +140,10 @@ func TestMixedClusterDoesNotReload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.mixed = true
-		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
 		time.Sleep(time.Second)
 		before := n.Set([]byte("fruit")).Current()
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00000"), "other", all, fruit)
+		f.putFile("fruit/1/part-r-00000", "other", fruit...)
 		n.Refresh()
 		time.Sleep(2 * time.Hour)
 		problems := n.Status().Problems
@@ -184,19 +178,15 @@ func TestTakesWhatOthersServe(t *testing.T) {
 	other.store, other.log = filepath.Join(t.TempDir(), "other"), &lines{}
 	f.put("fruit", "2", 2, numbered("k", 100)...)
 	a := other.run(rules, in(newCluster()))
-	defer a.stop()
 	a.serves("fruit", "2")
 	f.put("fruit", "3", 2, numbered("k", 20)...) // more than 1 has, and less than 2
 
 	g, peer := a.beside()
 	g.store = f.store
 	b := g.run(rules, peer)
-	defer b.stop()
 	b.serves("fruit", "2")
 	b.held("3")
-	f.put("fruit", "4", 2, numbered("k", 100)...)
-	b.Refresh()
-	b.serves("fruit", "4")
+	b.update("fruit", "4", 2, numbered("k", 100)...)
 	var order []string
 	for _, line := range g.log.with("version active") {
 		_, version, _ := strings.Cut(line, "version=")
@@ -213,7 +203,6 @@ func TestReportsWithoutRules(t *testing.T) {
 	f.put("fruit", "1", 3, fruit...)
 	c := newCluster()
 	a := f.run(func(o *Options) { o.Cluster, o.MinReplication = c, 2 })
-	defer a.stop()
 	a.eventually("it reports", func() bool {
 		r, err := report.Parse([]byte(c.report("1")))
 		if err != nil || len(r.Blocks) != 3 {
@@ -225,9 +214,7 @@ func TestReportsWithoutRules(t *testing.T) {
 		}
 		return r.Rules == "" && records == int64(len(fruit))
 	})
-	if a.Set([]byte("fruit")).Current().Name != "" {
-		t.Error("it is served")
-	}
+	a.expectCurrent(t, "fruit", "")
 	for least, want := range map[int64]bool{8: true, 9: false} {
 		g, peer := a.beside()
 		b := g.run(ruled(gate.Rules{MinRecords: least}), peer, func(o *Options) { o.Cluster.(*testCluster).own(0) })
@@ -253,15 +240,12 @@ func TestTotalsUnknown(t *testing.T) {
 	f.put("fruit", "2", 2, numbered("k", 10)...)
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
-		n, stop := f.follow(func(o *Options) {
+		n := f.follow(t, func(o *Options) {
 			o.Cluster, o.MinReplication = c, 2
 			ruled(gate.Rules{MaxShrink: 0.5})(o)
 		})
-		defer stop()
 		time.Sleep(wholeTimeout + time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-			t.Fatalf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "1")
 		if v := n.onNode("fruit", "2"); !strings.Contains(v.Detail, "not judged yet: the totals of version 1, which is served, are not known") {
 			t.Errorf("it waits: %+v", v)
 		}
@@ -275,8 +259,6 @@ func TestTotalsUnknown(t *testing.T) {
 		}
 		c.hold("2", 0, 1)
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2")
 	})
 }

@@ -26,26 +26,21 @@ func TestRestartWhileAPartitionIsGone(t *testing.T) {
 			f := newFixture(t)
 			f.put("fruit", "1", 3, fruit...)
 			synctest.Test(t, func(t *testing.T) {
-				run := func(held ...int) (*Node, func()) {
+				run := func(held ...int) *following {
 					c := newCluster()
 					c.owned = []int{0}
 					c.hold("1", held...)
-					return f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
+					return f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
 				}
-				_, stop := run(1, 2)
+				n := run(1, 2)
 				time.Sleep(10 * time.Second)
-				stop()
+				n.stop()
 				f.source.down.Store(down)
-				n, stop := run(1)
-				defer stop()
+				n = run(1)
 				time.Sleep(wholeTimeout / 2)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "" {
-					t.Errorf("other nodes have had no time yet to advertise theirs, and current is %q", got)
-				}
+				n.expectCurrent(t, "fruit", "") // other nodes have had no time yet to advertise theirs
 				time.Sleep(wholeTimeout)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-					t.Errorf("current is %q", got)
-				}
+				n.expectCurrent(t, "fruit", "1")
 				if ready, why := n.Ready(""); !ready {
 					t.Errorf("not ready: %s", why)
 				}
@@ -78,7 +73,7 @@ func TestRestartWithoutABlock(t *testing.T) {
 		t.Errorf("%d of %d keys are served", served, len(fruit))
 	}
 	open()
-	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
+	r.eventually("the block is loaded again", func() bool { return len(r.onNode("fruit", "1").Partitions) == 2 })
 }
 
 // TestVersionsFasterThanLoads: a node goes on to newer versions, although one comes before the last is loaded.
@@ -95,13 +90,13 @@ func TestVersionsFasterThanLoads(t *testing.T) {
 		_, found := r.Status().DBs["fruit"].Versions[v]
 		return found
 	}
-	deadline := time.Now().Add(patience)                                // loads have the lowest priority
-	for i := 1; r.Set([]byte("fruit")).Current().Name == name(0); i++ { // the next one as soon as this one loads
+	deadline := time.Now().Add(patience)             // loads have the lowest priority
+	for i := 1; r.current("fruit") == name(0); i++ { // the next one as soon as this one loads
 		if time.Now().After(deadline) {
 			t.Fatalf("%d versions have come, and none is served", i)
 		}
 		f.put("fruit", name(i), 1, fruit...)
-		r.eventually(name(i)+" is found", func() bool { return found(name(i)) || r.Set([]byte("fruit")).Current().Name >= name(i) })
+		r.eventually(name(i)+" is found", func() bool { return found(name(i)) || r.current("fruit") >= name(i) })
 	}
 }
 
@@ -111,9 +106,7 @@ func TestSwitchWhileWaitingForATurn(t *testing.T) {
 	f, first, _ := divisions(t)
 	r := f.run() // the peer
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	r.stop()
 	second := f.manifest("fruit", "2")
 	f.remove("fruit", "2")
@@ -124,7 +117,6 @@ func TestSwitchWhileWaitingForATurn(t *testing.T) {
 	c.addr, c.owned = peer.addr, []int{0}
 	c.hold("1", 1, 2)
 	r = f.run(func(o *Options) { o.Cluster, o.MaxParallelLoads = c, 1 })
-	defer r.stop()
 	r.serves("fruit", "1")
 	other := r.turns.Turn()
 	other.Set(turns.Terms{}) // another db loads for hours
@@ -138,42 +130,14 @@ func TestSwitchWhileWaitingForATurn(t *testing.T) {
 	})
 	f.put("fruit", "2", 2, fruit...)
 	r.Refresh()
-	r.eventually("it waits", func() bool { return r.node("fruit", "2").Detail == "waiting for other databases' loads" })
+	r.eventually("it waits", func() bool { return r.onNode("fruit", "2").Detail == "waiting for other databases' loads" })
 	c.holdsOther("2", second.Content())
 	c.hold("2", 0, 1)
 	r.serves("fruit", "2")
 	other.Leave()
 	r.eventually("it is loaded after its turn", func() bool {
-		v := r.node("fruit", "2")
+		v := r.onNode("fruit", "2")
 		return len(v.Partitions) == 1 && v.Error == ""
-	})
-}
-
-// TestPeersVeryLate: what was served has been deleted from the source, and the nodes that have it come long after this one.
-func TestPeersVeryLate(t *testing.T) {
-	f := newFixture(t)
-	f.put("nuts", "1", 1, "almond")
-	f.put("fruit", "1", 2, fruit...)
-	synctest.Test(t, func(t *testing.T) {
-		var c *testCluster
-		run := func() (*Node, func()) {
-			c = newCluster()
-			c.owned = []int{}
-			return f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
-		}
-		_, stop := run()
-		c.hold("1", 0, 1)
-		time.Sleep(10 * time.Second)
-		stop()
-		f.remove("fruit", "1")
-		n, stop := run()
-		defer stop()
-		time.Sleep(time.Hour)
-		c.hold("1", 0, 1)
-		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-			t.Errorf("current is %q, on disk is %q", got, f.onDisk("fruit"))
-		}
 	})
 }
 
@@ -202,12 +166,9 @@ func TestUnreadableDirectory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		local := f.storeOn(&badDir{fsys.OS, "data/fruit"})
 		f.source.down.Store(true)
-		n, stop := f.follow(func(o *Options) { o.Store = local })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Store = local })
 		time.Sleep(time.Minute)
-		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "nuts", "1")
 	})
 }
 
@@ -219,19 +180,18 @@ func TestFilesAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.hold("1", 0, 1, 2)
-		n, stop := f.follow(func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster, o.RefreshPeriod = c, time.Minute })
 		time.Sleep(10 * time.Second)
 		f.remove("fruit", "1", "part-r-00001")
 		c.other("1", "of the files that are left")
 		time.Sleep(5 * time.Minute)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" || f.log.count("load started") != 1 {
+		if got := n.current("fruit"); got != "1" || f.log.count("load started") != 1 {
 			t.Errorf("current is %q", got)
 		}
 		if problems := n.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], "have been deleted from the source") {
 			t.Errorf("problems %q", problems)
 		}
-		f.putFile(filepath.Join(f.root, "fruit/1/part-r-00001"), "late", func(string) bool { return true }, []string{"plum"})
+		f.putFile("fruit/1/part-r-00001", "late", "plum")
 		time.Sleep(5 * time.Minute)
 		if got := c.label(n.Set([]byte("fruit")).Current().Input); got != "1#2" {
 			t.Errorf("another file was written in its place, and current is %q", got)
@@ -249,7 +209,7 @@ func TestBlockOfAVersionWithoutMarker(t *testing.T) {
 	r.stop()
 	expect.NoError(t, os.Truncate(filepath.Join(f.dir("fruit", "1"), "00000.block"), 100))
 	r = f.run(func(o *Options) { o.each(func(d *DB) { d.Load = load.Options{RequireSuccess: true} }) })
-	r.eventually("the block is loaded again", func() bool { return len(r.node("fruit", "1").Partitions) == 1 })
+	r.eventually("the block is loaded again", func() bool { return len(r.onNode("fruit", "1").Partitions) == 1 })
 }
 
 // TestMarkerIsRemembered: a version without a marker is not taken for complete after a restart either, if the version
@@ -261,33 +221,30 @@ func TestMarkerIsRemembered(t *testing.T) {
 			f := newFixture(t)
 			f.put("fruit", "1", 1, fruit...)
 			synctest.Test(t, func(t *testing.T) {
-				run := func() (*Node, func()) {
-					return f.follow(func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute; o.each(always) })
+				run := func() *following {
+					return f.follow(t, func(o *Options) { o.Settle, o.RefreshPeriod = 3*time.Second, time.Minute; o.each(always) })
 				}
-				_, stop := run()
+				n := run()
 				time.Sleep(10 * time.Second)
-				stop()
+				n.stop()
 				if upgraded {
 					f.state("fruit", func(s *store.State) { s.Marked = false })
-					_, stop := run()
+					n := run()
 					time.Sleep(10 * time.Second)
-					stop()
+					n.stop()
 				}
 				f.remove("fruit", "1")
 				f.unmarked("fruit", "2", "fig")
 				at := time.Now()
 				expect.NoError(t, os.Chtimes(filepath.Join(f.root, "fruit/2/part-r-00000"), at, at))
-				n, stop := run()
-				defer stop()
+				n = run()
 				time.Sleep(10 * time.Minute)
 				const served = "version 1 of fruit is not in the source any more; it is served from its blocks, and not by nodes that have none"
 				if got := n.Status().Warnings; len(got) != 1 || got[0] != served {
 					t.Errorf("it has just been written, and warnings are %q", got)
 				}
 				time.Sleep(time.Hour)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-					t.Errorf("version 2 is still being written, and current is %q", got)
-				}
+				n.expectCurrent(t, "fruit", "1") // version 2 is still being written
 				if got := n.Status().Warnings; len(got) != 2 || got[0] != served || !strings.Contains(got[1], "there is no _SUCCESS file yet") {
 					t.Errorf("warnings are %q", got)
 				}

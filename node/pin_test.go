@@ -28,7 +28,6 @@ func TestRollback(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	f.put("fruit", "2", 2, fruit...)
 	r := f.run()
-	defer r.stop()
 	r.serves("fruit", "2")
 	f.pin("fruit", "exclude = [\"2\"]\nby = \"ana\"\nreasons = {2 = \"half\"}")
 	r.Refresh()
@@ -36,9 +35,7 @@ func TestRollback(t *testing.T) {
 	if p := r.Status().DBs["fruit"].Pin; p == nil || p.String() != "2 excluded: half (by ana)" {
 		t.Errorf("the status says %v", p)
 	}
-	f.put("fruit", "3", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "3")
+	r.update("fruit", "3", 2, fruit...)
 }
 
 // TestPinned pins an older version: newer ones wait until it is taken back.
@@ -47,14 +44,13 @@ func TestPinned(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	f.put("fruit", "2", 2, fruit...)
 	r := f.run()
-	defer r.stop()
 	r.serves("fruit", "2")
 	f.pin("fruit", `version = "1"`)
 	r.Refresh()
 	r.serves("fruit", "1")
 	f.put("fruit", "3", 2, fruit...)
 	r.Refresh()
-	r.eventually("it is no version to be loaded", func() bool { return r.node("fruit", "3").State == "" })
+	r.eventually("it is no version to be loaded", func() bool { return r.onNode("fruit", "3").State == "" })
 	f.pin("fruit", "")
 	r.Refresh()
 	r.serves("fruit", "3")
@@ -75,7 +71,6 @@ func TestKeptVersion(t *testing.T) {
 	r.stop()
 
 	r = f.run(keep)
-	defer r.stop()
 	r.serves("fruit", "2")
 	started := f.log.count("load started")
 	f.pin("fruit", `exclude = ["2"]`)
@@ -101,9 +96,8 @@ func TestRollbackOverRestart(t *testing.T) {
 	r.stop()
 	f.source.down.Store(true)
 	r = f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
-	defer r.stop()
 	r.serves("fruit", "1")
-	r.eventually("all that is on the disk is open", func() bool { return r.node("fruit", "2").Detail == "prepared" })
+	r.eventually("all that is on the disk is open", func() bool { return r.onNode("fruit", "2").Detail == "prepared" })
 	r.serves("fruit", "1")
 	if answer := r.get("/fruit?after=" + cursor); answer.status != 410 {
 		t.Errorf("a page after one of the version that was rolled back: %+v", answer)
@@ -116,9 +110,7 @@ func TestRollbackOfLostVersion(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	_, cursor, _ := strings.Cut(r.get("/fruit?limit=1").body, `"cursor":"`)
 	cursor, _, _ = strings.Cut(cursor, `"`)
 	r.stop()
@@ -138,7 +130,6 @@ func TestUnreadablePin(t *testing.T) {
 	f.put("fruit", "2", 2, fruit...)
 	f.pin("fruit", `version = "1"`)
 	r := f.run()
-	defer r.stop()
 	r.serves("fruit", "1")
 	for text, fault := range map[string]string{`version = "1`: "unterminated", `versions = "1"`: "unknown key versions"} {
 		f.pin("fruit", text)
@@ -160,11 +151,8 @@ func TestPinOfEmptyDirectory(t *testing.T) {
 	f.put("other", "1", 1, "fig")
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(keeping(3))
-	defer r.stop()
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	f.pin("fruit", `version = "1"`)
 	r.Refresh()
 	r.serves("fruit", "1")
@@ -199,7 +187,6 @@ func TestPinAwayFromChangedVersion(t *testing.T) {
 	f.put("fruit", "2", 2, "fig", "plum", "sloe")
 	f.pin("fruit", `version = "1"`)
 	r = f.run()
-	defer r.stop()
 	r.serves("fruit", "1")
 }
 
@@ -210,22 +197,21 @@ func TestPinEndsWithoutTheSource(t *testing.T) {
 		f.put("fruit", "1", 1, fruit...)
 		f.put("fruit", "2", 1, fruit...)
 		synctest.Test(t, func(t *testing.T) {
-			n, stop := f.follow(keeping(2))
+			n := f.follow(t, keeping(2))
 			f.pin("fruit", "version = \"1\"\nuntil = "+time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 			n.Refresh()
 			time.Sleep(time.Minute)
 			f.source.down.Store(test.down)
 			if test.restart {
-				stop()
-				n, stop = f.follow(keeping(2))
+				n.stop()
+				n = f.follow(t, keeping(2))
 			}
-			defer stop()
 			time.Sleep(50 * time.Minute)
-			if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
+			if got := n.current("fruit"); got != "1" {
 				t.Fatalf("%s: pinned is 1, served is %q", name, got)
 			}
 			time.Sleep(20 * time.Minute)
-			if got := n.Set([]byte("fruit")).Current().Name; got != "2" || n.Status().DBs["fruit"].Pin != nil {
+			if got := n.current("fruit"); got != "2" || n.Status().DBs["fruit"].Pin != nil {
 				t.Errorf("%s: after its time %q is served, and the pin is %v", name, got, n.Status().DBs["fruit"].Pin)
 			}
 			if f.log.count("the time of the pin to 1 is over") != 1 {

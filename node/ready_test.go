@@ -16,11 +16,10 @@ func TestNotReadyBeforeItHasSettled(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", "fig")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = tardySource{f.source}, 10*time.Second })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source, o.Settle = tardySource{f.source}, 10*time.Second })
 		for i := range 60 {
 			time.Sleep(500 * time.Millisecond)
-			if ready, _ := n.Ready(""); ready != (n.Set([]byte("fruit")).Current().Name == "1") {
+			if ready, _ := n.Ready(""); ready != (n.current("fruit") == "1") {
 				t.Fatalf("after %d half seconds ready is %v", i+1, ready)
 			}
 		}
@@ -35,8 +34,7 @@ func TestReadyStays(t *testing.T) {
 	f := newFixture(t)
 	f.unmarked("fruit", "1", "fig")
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.follow(func(o *Options) { o.Source, o.Settle = tardySource{f.source}, 10*time.Second })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Source, o.Settle = tardySource{f.source}, 10*time.Second })
 		was := false
 		for i := range 240 {
 			time.Sleep(500 * time.Millisecond)
@@ -62,14 +60,13 @@ func TestReadyWithoutOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
-		n, stop := f.follow(func(o *Options) { o.Cluster = c })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster = c })
 		time.Sleep(stallTimeout / 2)
 		if ok, _ := n.Ready(""); ok {
 			t.Error("it is ready, and others may still load")
 		}
 		time.Sleep(stallTimeout)
-		if ok, why := n.Ready(""); !ok || n.Set([]byte("fruit")).Current().Name != "" {
+		if ok, why := n.Ready(""); !ok || n.current("fruit") != "" {
 			t.Errorf("ready: %v, %s", ok, why)
 		}
 	})
@@ -84,22 +81,22 @@ func TestReadyWhenOthersAreThere(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
 		c.hold("1", 1, 2)
-		n, stop := f.follow(func(o *Options) { o.Cluster = c })
+		n := f.follow(t, func(o *Options) { o.Cluster = c })
 		time.Sleep(time.Second)
-		if ok, why := n.Ready(""); !ok || n.Set([]byte("fruit")).Current().Name != "1" {
+		if ok, why := n.Ready(""); !ok || n.current("fruit") != "1" {
 			t.Fatalf("it is not ready: %s", why)
 		}
-		stop()
+		n.stop()
 
 		f.source.down.Store(true) // nothing of what it does not have can be loaded
 		for _, come := range []bool{true, false} {
 			c := newCluster()
-			n, stop := f.follow(func(o *Options) { o.Cluster = c })
+			n := f.follow(t, func(o *Options) { o.Cluster = c })
 			time.Sleep(wholeTimeout / 2)
 			if ok, why := n.Ready(""); ok || why != "it waits for nodes that hold partitions of fruit which no node has that is known yet, for 5 s" {
 				t.Errorf("ready: %v, %q", ok, why)
 			}
-			if n.Set([]byte("fruit")).Current().Name != "1" || len(c.has("1")) != 1 {
+			if n.current("fruit") != "1" || len(c.has("1")) != 1 {
 				t.Errorf("what it has is not served, or others are not told: %v", c.has("1"))
 			}
 			if come {
@@ -116,7 +113,7 @@ func TestReadyWhenOthersAreThere(t *testing.T) {
 			if ok, why := n.Ready(""); !ok {
 				t.Errorf("it is not ready for good: %s", why)
 			}
-			stop()
+			n.stop()
 		}
 	})
 }

@@ -34,12 +34,9 @@ func TestVerdictsAreKept(t *testing.T) {
 		t.Errorf("remembered are %v", held)
 	}
 	r = f.run(ruled(gate.Rules{MaxShrink: 0.5}))
-	defer r.stop()
 	r.held("3")
 	r.serves("fruit", "1")
-	f.put("fruit", "4", 2, numbered("k", 100)...)
-	r.Refresh()
-	r.serves("fruit", "4")
+	r.update("fruit", "4", 2, numbered("k", 100)...)
 	for version, want := range map[string]int{"1": 1, "2": 1, "3": 1, "4": 1} {
 		if n := f.log.count("load started", "version="+version+" "); n != want {
 			t.Errorf("%d loads of version %s", n, version)
@@ -71,9 +68,7 @@ func TestStateLost(t *testing.T) {
 				f.put("fruit", "1", 2, fruit...)
 				r := f.run(options)
 				r.serves("fruit", "1")
-				f.put("fruit", "2", 2, fruit...)
-				r.Refresh()
-				r.serves("fruit", "2")
+				r.update("fruit", "2", 2, fruit...)
 				r.stop()
 				expect.NoError(t, lose(f))
 				f.source.down.Store(true)
@@ -105,9 +100,7 @@ func TestStateUnreadable(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(keeping(2))
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	r.stop()
 	path := f.statePath("fruit")
 	aside := filepath.Join(t.TempDir(), "STATE.json")
@@ -131,16 +124,13 @@ func TestStateAndBlocksLost(t *testing.T) {
 	f.put("fruit", "1", 2, fruit...)
 	r := f.run(keeping(2))
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	r.stop()
 	expect.NoError(t, os.Remove(f.statePath("fruit")))
 	for _, block := range []string{"00000.block", "00001.block"} {
 		expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "2"), block)))
 	}
 	r = f.run(keeping(2))
-	defer r.stop()
 	r.serves("fruit", "2")
 	if n := f.log.count("version active", "version=1 "); n != 1 || f.onDisk("fruit") != "1 2" {
 		t.Errorf("version 1 became active %d times, and on the disk are %s", n, f.onDisk("fruit"))
@@ -156,36 +146,33 @@ func TestFailuresAreKept(t *testing.T) {
 			f.put("fruit", "2", 1, fruit...)
 			f.damage("fruit", "2", "part-r-00000")
 			synctest.Test(t, func(t *testing.T) {
-				failures := func(n *Node) float64 {
+				failures := func(n *following) float64 {
 					failed, _ := n.counts(t, "sequins_load_failures_total", "fruit")
 					return failed
 				}
-				n, stop := f.follow(func(o *Options) {})
+				n := f.follow(t, func(o *Options) {})
 				time.Sleep(time.Second)
-				if failed := failures(n); failed != 1 || n.Set([]byte("fruit")).Current().Name != "1" {
+				if failed := failures(n); failed != 1 || n.current("fruit") != "1" {
 					t.Fatalf("%v failed loads", failed)
 				}
-				stop()
+				n.stop()
 				for range 3 {
-					n, stop = f.follow(func(o *Options) {})
+					n = f.follow(t, func(o *Options) {})
 					time.Sleep(5 * time.Minute)
 					v := n.onNode("fruit", "2")
 					if failed := failures(n); failed != 0 || v.State != "ERROR" || !strings.Contains(v.Error, "part-r-00000") ||
 						!strings.HasPrefix(v.Detail, "it has failed 1 time") {
 						t.Errorf("after a restart: %v failed loads, %+v", failed, v)
 					}
-					stop()
+					n.stop()
 				}
-				n, stop = f.follow(func(o *Options) {})
-				defer stop()
+				n = f.follow(t, func(o *Options) {})
 				if repair {
 					f.remove("fruit", "2")
 					f.put("fruit", "2", 1, fruit...)
 					n.Refresh()
 					time.Sleep(10 * time.Second)
-					if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-						t.Errorf("current is %q", got)
-					}
+					n.expectCurrent(t, "fruit", "2")
 					return
 				}
 				time.Sleep(faultyPause)
@@ -205,29 +192,25 @@ func TestFullDisk(t *testing.T) {
 	disk := &fullDisk{FS: fsys.OS}
 	synctest.Test(t, func(t *testing.T) {
 		f.pin("fruit", `version = "1"`)
-		n, stop := f.follow(func(o *Options) { o.Store, o.Reloadable = f.storeOn(disk), Reloadable{}; keeping(3)(o) })
-		defer stop()
-		current := func() string { return n.Set([]byte("fruit")).Current().Name }
+		n := f.follow(t, func(o *Options) { o.Store, o.Reloadable = f.storeOn(disk), Reloadable{}; keeping(3)(o) })
 		time.Sleep(time.Second)
 		f.pin("fruit", "")
 		n.Refresh()
 		time.Sleep(time.Second)
-		if current() != "2" || f.onDisk("fruit") != "1 2" {
-			t.Fatalf("current is %q, on disk are %s", current(), f.onDisk("fruit"))
+		if n.current("fruit") != "2" || f.onDisk("fruit") != "1 2" {
+			t.Fatalf("current is %q, on disk are %s", n.current("fruit"), f.onDisk("fruit"))
 		}
 		disk.full.Store(true)
 		f.put("fruit", "3", 1, fruit...)
 		n.Refresh()
 		time.Sleep(time.Minute)
-		if current() != "2" || !strings.Contains(n.onNode("fruit", "3").Error, "cannot be recorded") {
-			t.Errorf("current is %q; of version 3: %+v", current(), n.onNode("fruit", "3"))
+		if n.current("fruit") != "2" || !strings.Contains(n.onNode("fruit", "3").Error, "cannot be recorded") {
+			t.Errorf("current is %q; of version 3: %+v", n.current("fruit"), n.onNode("fruit", "3"))
 		}
 		f.pin("fruit", `exclude = ["2", "3"]`)
 		n.Refresh()
 		time.Sleep(time.Second)
-		if current() != "1" {
-			t.Errorf("2 is excluded, and current is %q", current())
-		}
+		n.expectCurrent(t, "fruit", "1") // 2 is excluded
 		time.Sleep(10 * time.Minute)
 		if got := f.onDisk("fruit"); got != "1" {
 			t.Errorf("excluded are 2 and 3, and on disk are %s", got)

@@ -25,9 +25,8 @@ func (f *fixture) lacks(block, file string, then ...func(*Options)) {
 	}
 	f.remove("fruit", "1", file)
 	r := f.run(then...)
-	defer r.stop()
 	r.serves("fruit", "1")
-	r.eventually("a load has failed", func() bool { return r.node("fruit", "1").Error != "" })
+	r.eventually("a load has failed", func() bool { return r.onNode("fruit", "1").Error != "" })
 	if m := f.manifest("fruit", "1"); len(m.Files) != 3 {
 		t.Errorf("the version is planned anew, by %d files", len(m.Files))
 	}
@@ -68,7 +67,7 @@ func TestServedIsNotPlannedAnew(t *testing.T) {
 		c.hold("1", 2)
 		r := f.run(func(o *Options) { o.Cluster = c })
 		r.serves("fruit", "1")
-		r.eventually("its own partitions are here", func() bool { return len(r.node("fruit", "1").Partitions) == 2 })
+		r.eventually("its own partitions are here", func() bool { return len(r.onNode("fruit", "1").Partitions) == 2 })
 		r.stop()
 		f.lacks("", "part-r-00000", func(o *Options) { o.Cluster = newCluster() })
 	})
@@ -80,20 +79,17 @@ func TestFormerIsNotPlannedAnew(t *testing.T) {
 	f.put("fruit", "1", 3, fruit...)
 	r := f.run(keeping(2))
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 3, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 3, fruit...)
 	r.stop()
 	expect.NoError(t, os.Remove(filepath.Join(f.dir("fruit", "1"), "00001.block")))
 	f.remove("fruit", "1", "part-r-00002")
 	r = f.run(keeping(2))
-	defer r.stop()
 	r.serves("fruit", "2")
 	f.pin("fruit", `version = "1"`)
 	r.Refresh()
-	r.eventually("the load has failed", func() bool { return r.node("fruit", "1").State == status.Error })
+	r.eventually("the load has failed", func() bool { return r.onNode("fruit", "1").State == status.Error })
 	r.serves("fruit", "2")
-	if got := r.node("fruit", "1"); !slices.Equal(got.Partitions, []int{0, 2}) {
+	if got := r.onNode("fruit", "1"); !slices.Equal(got.Partitions, []int{0, 2}) {
 		t.Errorf("left of the former version: %+v", got)
 	}
 }
@@ -111,7 +107,6 @@ func TestFinishedBesideAnotherInput(t *testing.T) {
 	c := newCluster()
 	c.other("1", "of files")
 	r := f.run(func(o *Options) { o.Cluster = c })
-	defer r.stop()
 	r.serves("fruit", "1")
 	if n := f.log.count("load started"); n != 1 {
 		t.Errorf("%d loads", n)

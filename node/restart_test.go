@@ -70,7 +70,7 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 	if got := r.get("/fruit/fig"); got.status != http.StatusServiceUnavailable || got.version != "" {
 		t.Errorf("half a version is being served: %+v", got)
 	}
-	if s := r.node("fruit", "1"); s.Progress == nil || s.Progress.PartitionsDone == 0 || s.Progress.PartitionsDone == 8 ||
+	if s := r.onNode("fruit", "1"); s.Progress == nil || s.Progress.PartitionsDone == 0 || s.Progress.PartitionsDone == 8 ||
 		s.Progress.Partitions != 8 || s.State != "BUILDING" {
 		t.Errorf("progress: %+v", s)
 	}
@@ -228,7 +228,7 @@ func TestDiskFull(t *testing.T) {
 	expect.NoError(t, os.WriteFile(obstacle, nil, 0o644))
 	f.put("fruit", "2", 1, fruit...)
 	r.Refresh()
-	r.eventually("2 cannot be loaded", func() bool { return r.node("fruit", "2").State == "ERROR" })
+	r.eventually("2 cannot be loaded", func() bool { return r.onNode("fruit", "2").State == "ERROR" })
 	if got := r.get("/fruit/fig"); got.body != "fig of 1" {
 		t.Errorf("meanwhile: %+v", got)
 	}
@@ -267,44 +267,39 @@ func TestSwitchIsRecordedFirst(t *testing.T) {
 	f.put("fruit", "1", 1, fruit...)
 	disk := &fullDisk{FS: fsys.OS}
 	synctest.Test(t, func(t *testing.T) {
-		run := func() (*Node, func()) {
-			return f.follow(func(o *Options) {
+		run := func() *following {
+			return f.follow(t, func(o *Options) {
 				o.Store, o.Cluster, o.VersionRemoveTimeout = f.storeOn(disk), newCluster(), time.Hour
 			})
 		}
-		current := func(n *Node) string { return n.Set([]byte("fruit")).Current().Name }
-		n, stop := run()
+		n := run()
 		time.Sleep(time.Second)
 		disk.full.Store(true)
 		f.put("fruit", "2", 1, fruit...)
 		n.Refresh()
 		time.Sleep(time.Hour)
-		s := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]
-		if got := disk.tried.Load(); current(n) != "1" || got < 15 || got > 40 || !strings.Contains(s.Error, "cannot be recorded") {
-			t.Errorf("current is %q after %d attempts: %+v", current(n), got, s)
+		s := n.onNode("fruit", "2")
+		if got := disk.tried.Load(); n.current("fruit") != "1" || got < 15 || got > 40 || !strings.Contains(s.Error, "cannot be recorded") {
+			t.Errorf("current is %q after %d attempts: %+v", n.current("fruit"), got, s)
 		}
 		if got := f.log.count("level=ERROR", "no space left"); got != 1 {
 			t.Errorf("logged %d times", got)
 		}
-		stop()
+		n.stop()
 
-		n, stop = run()
+		n = run()
 		time.Sleep(time.Second)
-		if got := current(n); got != "1" {
-			t.Errorf("after a restart, current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "1")
 		disk.full.Store(false)
 		time.Sleep(maxBackoff)
-		if s := n.Status().DBs["fruit"].Versions["2"].Nodes["localhost"]; current(n) != "2" || s.Error != "" {
-			t.Errorf("with space on the disk, current is %q: %+v", current(n), s)
+		if s := n.onNode("fruit", "2"); n.current("fruit") != "2" || s.Error != "" {
+			t.Errorf("with space on the disk, current is %q: %+v", n.current("fruit"), s)
 		}
-		stop()
+		n.stop()
 		disk.full.Store(true)
-		n, stop = run()
-		if got := current(n); got != "2" {
-			t.Errorf("after another restart, current is %q", got)
-		}
-		stop()
+		n = run()
+		n.expectCurrent(t, "fruit", "2")
+		n.stop()
 	})
 }
 
@@ -318,29 +313,23 @@ func TestSwitchWithoutARecord(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
 		local := f.storeOn(disk)
-		n, stop := f.follow(func(o *Options) { o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Store, o.Cluster, o.VersionRemoveTimeout = local, c, time.Hour })
 		time.Sleep(time.Second)
 		disk.full.Store(true)
 		c.hold("1", 1)
 		time.Sleep(time.Second)
-		current := func() string { return n.Set([]byte("fruit")).Current().Name }
-		if current() != "1" || f.log.count("level=ERROR", "a restart may go back") != 1 {
-			t.Fatalf("without a version before, current is %q", current())
+		if n.current("fruit") != "1" || f.log.count("level=ERROR", "a restart may go back") != 1 {
+			t.Fatalf("without a version before, current is %q", n.current("fruit"))
 		}
 		f.put("fruit", "2", 2, fruit...)
 		n.Refresh()
 		time.Sleep(time.Second)
 		c.hold("2", 1)
 		time.Sleep(time.Second)
-		if current() != "1" {
-			t.Fatalf("all of 1 can be read, and current is %q", current())
-		}
-		c.hold("1") // the others have removed it
+		n.expectCurrent(t, "fruit", "1") // all of 1 can be read
+		c.hold("1")                      // the others have removed it
 		time.Sleep(time.Second)
-		if current() != "2" {
-			t.Fatalf("not all of 1 can be read, and current is %q", current())
-		}
+		n.expectCurrent(t, "fruit", "2") // not all of 1 can be read
 		disk.full.Store(false)
 		time.Sleep(maxBackoff)
 		if served := n.remembers(t, "fruit").Served; served.Name != "2" {

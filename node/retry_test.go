@@ -35,8 +35,7 @@ func TestLoadsAreRetried(t *testing.T) {
 	f.put("fruit", "2", 1, fruit...)
 	synctest.Test(t, func(t *testing.T) {
 		f.source.bad.Store(true)
-		n, stop := f.follow(f.verbose)
-		defer stop()
+		n := f.follow(t, f.verbose)
 		time.Sleep(time.Hour)
 		at := f.log.times(t, "version failed", "version=2")
 		if len(at) < 15 || len(at) > 35 {
@@ -68,12 +67,11 @@ func TestRetriesOfDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder := events.New(events.Options{})
 		defer recorder.Close()
-		n, stop := f.follow(func(o *Options) { o.RefreshPeriod, o.Events = 10*time.Second, recorder })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.RefreshPeriod, o.Events = 10*time.Second, recorder })
 		tried := func(within time.Duration) int {
 			before := f.log.count("load started")
 			for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Second) {
-				if s := n.Status().DBs["fruit"].Versions["1"].Nodes["localhost"].State; within > time.Minute && s != status.Error {
+				if s := n.onNode("fruit", "1").State; within > time.Minute && s != status.Error {
 					t.Fatalf("it is %s", s)
 				}
 			}

@@ -31,14 +31,14 @@ func TestTooLittleRoom(t *testing.T) {
 	free.Store(1<<20 + 10)
 	f.put("fruit", "3", 2, fruit...)
 	r.Refresh()
-	r.eventually("it is an error", func() bool { return r.node("fruit", "3").State == status.Error })
-	if v := r.node("fruit", "3"); !strings.Contains(v.Error, "the load has not begun: it needs about ") || !strings.Contains(v.Error, "0 B can be freed") {
+	r.eventually("it is an error", func() bool { return r.onNode("fruit", "3").State == status.Error })
+	if v := r.onNode("fruit", "3"); !strings.Contains(v.Error, "the load has not begun: it needs about ") || !strings.Contains(v.Error, "0 B can be freed") {
 		t.Errorf("the reason is %s", v.Error)
 	}
 	if disk := f.onDisk("fruit"); strings.Contains(disk, "3") {
 		t.Errorf("on the disk are %s", disk)
 	}
-	if n := len(r.node("fruit", "2").Partitions); n != 2 {
+	if n := len(r.onNode("fruit", "2").Partitions); n != 2 {
 		t.Errorf("%d partitions of the version that is served", n)
 	}
 	free.Store(1 << 30)
@@ -61,16 +61,12 @@ func TestRoomOfFormerVersions(t *testing.T) {
 		o.each(func(d *DB) { d.KeepVersions = 2 })
 	})
 	r.serves("fruit", "1")
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	if _, err := os.Stat(former); err != nil {
 		t.Fatalf("the former version is not kept: %v", err)
 	}
 	full.Store(true)
-	f.put("fruit", "3", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "3")
+	r.update("fruit", "3", 2, fruit...)
 	if _, err := os.Stat(former); err == nil {
 		t.Error("the former version is still there")
 	}
@@ -96,16 +92,16 @@ func TestRoomForFewerPartitions(t *testing.T) {
 			}
 		})
 		if ended {
-			r.eventually("a partition is complete", func() bool { return len(r.node("fruit", "1").Partitions) > 0 })
+			r.eventually("a partition is complete", func() bool { return len(r.onNode("fruit", "1").Partitions) > 0 })
 			free.Store(1 << 19)
 		}
-		r.eventually("it is an error", func() bool { return r.node("fruit", "1").State == status.Error })
-		if v := r.node("fruit", "1").Error; strings.Contains(v, "the load has been ended") != ended {
+		r.eventually("it is an error", func() bool { return r.onNode("fruit", "1").State == status.Error })
+		if v := r.onNode("fruit", "1").Error; strings.Contains(v, "the load has been ended") != ended {
 			t.Fatal(v)
 		}
 		free.Store(1<<20 + 1<<16)
 		r.Apply(*r.reloadable.Load())
-		r.eventually("it is refused", func() bool { return strings.Contains(r.node("fruit", "1").Error, "the load has not begun") })
+		r.eventually("it is refused", func() bool { return strings.Contains(r.onNode("fruit", "1").Error, "the load has not begun") })
 		c.own(0)
 		c.hold("1", 1, 2, 3)
 		r.Apply(*r.reloadable.Load())
@@ -136,10 +132,10 @@ func TestLoadEndedForRoom(t *testing.T) {
 	}
 	f.put("fruit", "2", 2, keys...)
 	r.Refresh()
-	r.eventually("a partition is complete", func() bool { return len(r.node("fruit", "2").Partitions) == 1 })
+	r.eventually("a partition is complete", func() bool { return len(r.onNode("fruit", "2").Partitions) == 1 })
 	free.Store(1 << 19)
-	r.eventually("it is an error", func() bool { return r.node("fruit", "2").State == status.Error })
-	v := r.node("fruit", "2")
+	r.eventually("it is an error", func() bool { return r.onNode("fruit", "2").State == status.Error })
+	v := r.onNode("fruit", "2")
 	if !strings.Contains(v.Error, "the load has been ended after it had written ") || len(v.Partitions) > 0 {
 		t.Errorf("partitions %v: %s", v.Partitions, v.Error)
 	}
@@ -149,7 +145,7 @@ func TestLoadEndedForRoom(t *testing.T) {
 	started := f.log.count("load started", "version=2 ")
 	free.Store(1<<20 + 1<<14)
 	r.Apply(*r.reloadable.Load())
-	r.eventually("it is refused", func() bool { return strings.Contains(r.node("fruit", "2").Error, "the load has not begun") })
+	r.eventually("it is refused", func() bool { return strings.Contains(r.onNode("fruit", "2").Error, "the load has not begun") })
 	if n := f.log.count("load started", "version=2 ") - started; n > 0 || r.get("/fruit/fig").body != "fig of 1" {
 		t.Errorf("%d loads have been started for which there was no room, and /fruit/fig is %v", n, r.get("/fruit/fig"))
 	}

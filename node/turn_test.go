@@ -23,9 +23,9 @@ func window(t *testing.T, text string, priority int) turns.Terms {
 }
 
 // night starts a node, at midnight, that loads at night only.
-func (f *fixture) night(t *testing.T, change ...func(*Options)) (*Node, func()) {
+func (f *fixture) night(t *testing.T, change ...func(*Options)) *following {
 	terms := window(t, "22:00-06:00 UTC", 0)
-	return f.follow(func(o *Options) {
+	return f.follow(t, func(o *Options) {
 		o.RefreshPeriod, o.Settle = time.Minute, 0
 		o.each(func(d *DB) { d.Turn = terms })
 		for _, c := range change {
@@ -34,18 +34,12 @@ func (f *fixture) night(t *testing.T, change ...func(*Options)) (*Node, func()) 
 	})
 }
 
-func (n *Node) onNode(db, version string) status.OnNode {
-	return n.Status().DBs[db].Versions[version].Nodes["localhost"]
-}
-
 // By day a new version waits, and the newest of several is loaded when the window begins.
 func TestWindow(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.night(t)
-		defer stop()
-		current := func() string { return n.Set([]byte("fruit")).Current().Name }
+		n := f.night(t)
 		time.Sleep(12 * time.Hour) // until noon
 		for i := 2; i <= 4; i++ {
 			f.put("fruit", fmt.Sprint(i), 2, fruit...)
@@ -63,17 +57,11 @@ func TestWindow(t *testing.T) {
 		}
 		f.put("nuts", "1", 1, fruit...)
 		time.Sleep(2 * time.Minute)
-		if got := n.Set([]byte("nuts")).Current().Name; got != "1" {
-			t.Errorf("nothing of nuts is served, and current is %q", got)
-		}
+		n.expectCurrent(t, "nuts", "1") // nothing of nuts was served
 		time.Sleep(7*time.Hour - 3*time.Minute)
-		if got := current(); got != "1" {
-			t.Errorf("before the window current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "1") // before the window
 		time.Sleep(2 * time.Minute)
-		if got := current(); got != "4" {
-			t.Errorf("in the window current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "4") // in the window
 		if f.log.count("load started", "version=2")+f.log.count("load started", "version=3") > 0 {
 			t.Error("a version that was replaced by a newer one while it waited was loaded")
 		}
@@ -87,19 +75,14 @@ func TestWindowAndPins(t *testing.T) {
 			f := newFixture(t)
 			f.put("fruit", "1", 2, fruit...)
 			synctest.Test(t, func(t *testing.T) {
-				n, stop := f.night(t)
-				defer stop()
+				n := f.night(t)
 				time.Sleep(12 * time.Hour)
 				f.put("fruit", "2", 2, fruit...)
 				time.Sleep(time.Hour)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "1" {
-					t.Fatalf("by day current is %q", got)
-				}
+				n.expectCurrent(t, "fruit", "1") // by day
 				f.pin("fruit", text)
 				time.Sleep(2 * time.Minute)
-				if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-					t.Errorf("current is %q", got)
-				}
+				n.expectCurrent(t, "fruit", "2")
 			})
 		})
 	}
@@ -113,8 +96,7 @@ func TestWindowOfACluster(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
 		c.hold("1", 1)
-		n, stop := f.night(t, func(o *Options) { o.Cluster = c })
-		defer stop()
+		n := f.night(t, func(o *Options) { o.Cluster = c })
 		time.Sleep(12 * time.Hour)
 		f.put("fruit", "2", 2, fruit...)
 		time.Sleep(time.Hour)
@@ -123,9 +105,7 @@ func TestWindowOfACluster(t *testing.T) {
 		}
 		c.hold("2", 1)
 		time.Sleep(10 * time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("another node holds a part of 2, and current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2") // another node holds a part of it
 	})
 }
 
@@ -134,16 +114,15 @@ func TestWindowAndRestart(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		_, stop := f.night(t)
+		n := f.night(t)
 		time.Sleep(time.Hour)
-		stop()
+		n.stop()
 		time.Sleep(11 * time.Hour)
 		expect.NoError(t, os.Remove(f.stored("00000.block")))
 		f.put("fruit", "2", 2, fruit...)
-		n, stop := f.night(t)
-		defer stop()
+		n = f.night(t)
 		time.Sleep(time.Hour)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "1" || len(n.onNode("fruit", "1").Partitions) != 2 {
+		if got := n.current("fruit"); got != "1" || len(n.onNode("fruit", "1").Partitions) != 2 {
 			t.Errorf("current is %q: %+v", got, n.onNode("fruit", "1"))
 		}
 		if v := n.onNode("fruit", "2"); v.State != status.Available {
@@ -157,16 +136,13 @@ func TestWindowChanged(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.night(t)
-		defer stop()
+		n := f.night(t)
 		time.Sleep(12 * time.Hour)
 		f.put("fruit", "2", 2, fruit...)
 		time.Sleep(time.Hour)
 		n.Apply(Reloadable{RefreshPeriod: time.Minute})
 		time.Sleep(time.Second)
-		if got := n.Set([]byte("fruit")).Current().Name; got != "2" {
-			t.Errorf("current is %q", got)
-		}
+		n.expectCurrent(t, "fruit", "2")
 	})
 }
 
@@ -183,11 +159,10 @@ func TestPriority(t *testing.T) {
 		for i, db := range want {
 			terms[db] = window(t, "22:00-06:00 UTC", -i)
 		}
-		n, stop := f.night(t, func(o *Options) {
+		n := f.night(t, func(o *Options) {
 			o.MaxParallelLoads, o.RefreshPeriod = 1, 10*time.Minute
 			o.DB = func(db string) DB { return DB{Turn: terms[db]} }
 		})
-		defer stop()
 		f.put("urgent", "1", 1, fruit...)
 		time.Sleep(12 * time.Hour)
 		for _, db := range append(slices.Sorted(slices.Values(want)), "urgent") {
@@ -202,9 +177,7 @@ func TestPriority(t *testing.T) {
 			t.Errorf("the order is %s, want %s", got, want)
 		}
 		for _, db := range want {
-			if got := n.Set([]byte(db)).Current().Name; got != "2" {
-				t.Errorf("%s: current is %q", db, got)
-			}
+			n.expectCurrent(t, db, "2")
 		}
 	})
 }
@@ -225,11 +198,10 @@ func TestWindowAfterAFailure(t *testing.T) {
 	f := newFixture(t)
 	f.put("fruit", "1", 2, fruit...)
 	synctest.Test(t, func(t *testing.T) {
-		n, stop := f.night(t, func(o *Options) {
+		n := f.night(t, func(o *Options) {
 			o.RefreshPeriod = time.Hour
 			f.verbose(o)
 		})
-		defer stop()
 		f.put("fruit", "2", 2, fruit...)
 		f.damage("fruit", "2", "part-r-00000")
 		f.damage("fruit", "2", "part-r-00001")

@@ -103,9 +103,7 @@ func TestForwardOnly(t *testing.T) {
 	f.put("nuts", "1", 1, "almond")
 	r.Refresh()
 	r.serves("nuts", "1") // so the refresh has been heard of
-	f.put("fruit", "6", 1, fruit...)
-	r.Refresh()
-	r.serves("fruit", "6")
+	r.update("fruit", "6", 1, fruit...)
 	if n := f.log.count("version=4"); n != 0 {
 		t.Errorf("%d lines of the log are about an older version", n)
 	}
@@ -124,7 +122,7 @@ func TestSupersededWhileLoading(t *testing.T) {
 	if file := <-g.waiting; !strings.HasPrefix(file, "fruit/2/") {
 		t.Fatalf("%s is being read", file)
 	}
-	if s := r.node("fruit", "2"); s.State != "BUILDING" || s.Current {
+	if s := r.onNode("fruit", "2"); s.State != "BUILDING" || s.Current {
 		t.Errorf("a version that loads: %+v", s)
 	}
 	f.put("fruit", "3", 2, fruit...)
@@ -133,7 +131,7 @@ func TestSupersededWhileLoading(t *testing.T) {
 		_, found := r.Status().DBs["fruit"].Versions["3"]
 		return found
 	})
-	if s := r.node("fruit", "2"); s.State != "BUILDING" || f.log.count("load cancelled", "version=2") != 0 {
+	if s := r.onNode("fruit", "2"); s.State != "BUILDING" || f.log.count("load cancelled", "version=2") != 0 {
 		t.Errorf("a version that loads while there is a newer one: %+v", s)
 	}
 	f.remove("fruit", "2")
@@ -163,7 +161,7 @@ func TestErrorThenRepaired(t *testing.T) {
 		r.eventually("2 is found to be bad", func() bool { return f.log.count("version failed", "version=2") > failures })
 	}
 	r.eventually("the status has it", func() bool {
-		s := r.node("fruit", "2")
+		s := r.onNode("fruit", "2")
 		return s.State == "ERROR" && strings.Contains(s.Error, "part-r-00001") && strings.HasPrefix(s.Detail, "it has failed 1 time, and is tried again at ")
 	})
 	if n := r.counted("sequins_load_failures_total", "fruit"); n != 2 {
@@ -177,7 +175,7 @@ func TestErrorThenRepaired(t *testing.T) {
 	r.Refresh()
 	r.serves("fruit", "2")
 	r.eventually("it is repaired in the status, too", func() bool {
-		s := r.node("fruit", "2")
+		s := r.onNode("fruit", "2")
 		return s.State == "ACTIVE" && s.Error == "" && len(s.Partitions) == 3
 	})
 	for _, key := range fruit {
@@ -204,11 +202,9 @@ func TestErrorWithNothingToServe(t *testing.T) {
 	f.damage("fruit", "3", "part-r-00000")
 	r := f.run()
 	r.serves("fruit", "2")
-	r.eventually("the newest is in ERROR", func() bool { return r.node("fruit", "4").State == "ERROR" })
+	r.eventually("the newest is in ERROR", func() bool { return r.onNode("fruit", "4").State == "ERROR" })
 	f.remove("fruit", "4")
-	f.put("fruit", "4", 1, fruit...)
-	r.Refresh()
-	r.serves("fruit", "4")
+	r.update("fruit", "4", 1, fruit...)
 	r.eventually("all others are gone", func() bool { return f.onDisk("fruit") == "4" })
 }
 
@@ -234,9 +230,7 @@ func TestVersionWithoutSuccessDoesNotExist(t *testing.T) {
 		t.Errorf("not ready: %s", reason)
 	}
 	f.remove("fruit", "2")
-	f.put("fruit", "2", 1, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 1, fruit...)
 }
 
 func TestDatabasesComeAndGo(t *testing.T) {

@@ -17,10 +17,9 @@ func TestWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		joining := status.Wait{For: status.WaitForZooKeeper, What: "ZooKeeper (connection refused)", Since: time.Now().Add(-12 * time.Second)}
 		c := newCluster()
-		n, stop := f.follow(func(o *Options) {
+		n := f.follow(t, func(o *Options) {
 			o.Cluster, o.Joining = c, func() *status.Wait { return &joining }
 		})
-		defer stop()
 		since := n.admission.Swap(nil) // as during the start
 		if ok, why := n.Ready(""); ok || why != "it waits for ZooKeeper (connection refused), for 12 s" {
 			t.Errorf("%v, %q", ok, why)
@@ -66,9 +65,7 @@ func TestWaitsForLoads(t *testing.T) {
 	if ok, why := r.Ready("fruit"); ok || !strings.HasPrefix(why, "it waits for version 1 of fruit: ") {
 		t.Errorf("%v, %q", ok, why)
 	}
-	f.put("fruit", "2", 2, fruit...)
-	r.Refresh()
-	r.serves("fruit", "2")
+	r.update("fruit", "2", 2, fruit...)
 	r.eventually("it waits for nothing", func() bool { return len(r.Status().Waiting) == 0 })
 	if ok, why := r.Ready("fruit"); !ok {
 		t.Error(why)
@@ -83,10 +80,9 @@ func TestLostPartitionsAreLogged(t *testing.T) {
 		c := newCluster()
 		c.owned = []int{0}
 		c.hold("1", 1, 2)
-		n, stop := f.follow(func(o *Options) { o.Cluster = c })
-		defer stop()
+		n := f.follow(t, func(o *Options) { o.Cluster = c })
 		time.Sleep(time.Second)
-		if n.Set([]byte("fruit")).Current().Name != "1" || f.log.count("partitions are on no node") != 0 {
+		if n.current("fruit") != "1" || f.log.count("partitions are on no node") != 0 {
 			t.Fatal("it is not served, or partitions are lost")
 		}
 		for range 3 {
