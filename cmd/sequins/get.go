@@ -80,12 +80,13 @@ func parseKey(text string, escaped bool) ([]byte, error) {
 	}
 	key := make([]byte, 0, len(text))
 	for {
-		plain, escape, found := strings.Cut(text, `\`)
-		key = append(key, plain...)
-		if !found {
-			return key, nil
+		i := strings.IndexByte(text, '\\')
+		if i < 0 {
+			return append(key, text...), nil
 		}
-		r, _, rest, err := strconv.UnquoteChar(`\`+escape, 0)
+		key = append(key, text[:i]...)
+		escape := text[i+1:]
+		r, _, rest, err := strconv.UnquoteChar(text[i:], 0)
 		if err != nil || !strings.ContainsRune(`\tnrx`, rune(escape[0])) {
 			return nil, usageError(fmt.Errorf(`the key is not escaped: behind a backslash there must be \, t, n, r or xNN, and not %q`, escape[:min(3, len(escape))]))
 		}

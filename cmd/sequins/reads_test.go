@@ -235,6 +235,18 @@ func TestGetOfScannedKeys(t *testing.T) {
 	}
 }
 
+// Decoding a key takes time in proportion to its length: the rest of it is not copied for each escape.
+func TestLongEscapedKey(t *testing.T) {
+	text := strings.Repeat(`\xff`, 65535)
+	allocated := testing.AllocsPerRun(1, func() {
+		_, err := parseKey(text, true)
+		expect.NoError(t, err)
+	})
+	if allocated > 1 {
+		t.Errorf("%v allocations", allocated)
+	}
+}
+
 // Values that are together more than a node answers with are divided among requests.
 func TestGetOfLargeValues(t *testing.T) {
 	s := serveRecords(t, "[batch]\nmax_bytes = \"256KiB\"\n")
