@@ -73,7 +73,7 @@ func inBubble(t *testing.T, c testCatalog, o testOptions, test func(s *Server, d
 // A client gets Idle between requests, Read for each, and no byte more.
 func TestTimeouts(t *testing.T) {
 	const request = "GET /db/a HTTP/1.1\r\nHost: x\r\n\r\n"
-	o := testOptions{Timeouts: Timeouts{Read: 10 * time.Second, Idle: time.Minute, Write: 30 * time.Second}}
+	o := testOptions{Timeouts: Timeouts{Idle: time.Minute}}
 	inBubble(t, catalogOf(t, map[string]string{"a": "one"}), o, func(_ *Server, dial func() net.Conn) {
 		client := dial()
 		r := bufio.NewReader(client)

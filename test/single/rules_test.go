@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -195,7 +196,12 @@ func TestPipelinedHeaders(t *testing.T) {
 		head := "GET /db/key-000002 HTTP/1.1\r\nHost: a\r\nX-A: "
 		long := head + strings.Repeat("b", length-len(head)-4) + "\r\n\r\n"
 		short := func(i int) string { return fmt.Sprintf("GET /db/key-00000%d HTTP/1.1\r\nHost: a\r\n", i) }
-		conn := dial(t, n, short(1)+"\r\n"+long+short(3)+"cOnNeCtIoN: ClOsE\r\n\r\n"+short(4)+"\r\n")
+		conn, err := net.Dial("tcp", n.Addr)
+		expect.NoError(t, err)
+		defer conn.Close()
+		expect.NoError(t, conn.SetDeadline(time.Now().Add(process.Deadline)))
+		_, err = io.WriteString(conn, short(1)+"\r\n"+long+short(3)+"cOnNeCtIoN: ClOsE\r\n\r\n"+short(4)+"\r\n")
+		expect.NoError(t, err)
 		var got []string
 		for r := bufio.NewReader(conn); ; {
 			resp, err := http.ReadResponse(r, nil)
