@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,13 +19,12 @@ import (
 	"sequins/source"
 	"sequins/source/azure"
 	"sequins/test/expect"
+	"sequins/test/process"
 )
 
 // TestMain makes the certificate of servers of httptest one that clients trust.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
-		panic(err)
-	}
+	process.Parallel(12) // they wait more than they compute
 	dir, err := os.MkdirTemp("", "certificates")
 	if err != nil {
 		panic(err)

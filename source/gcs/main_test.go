@@ -1,23 +1,19 @@
 package gcs_test
 
 import (
-	"flag"
 	"io"
-	"math/rand/v2"
-	"os"
 	"testing"
 
 	"sequins/source"
 	"sequins/source/gcs"
 	"sequins/test/clouds"
 	"sequins/test/expect"
+	"sequins/test/process"
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
-		panic(err)
-	}
-	os.Exit(m.Run())
+	process.Parallel(12) // they wait more than they compute
+	m.Run()
 }
 
 // options are for a source in a prefix of a server's bucket, with application default credentials or without.
@@ -39,13 +35,6 @@ func open(t testing.TB, o options) source.Source {
 	src, err := gcs.NewAt(o.Options, o.endpoint, o.credentials)
 	expect.NoError(t, err)
 	return src
-}
-
-func random(n int) []byte {
-	b := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{1})
-	rng.Read(b)
-	return b
 }
 
 // read reads db/1/file.

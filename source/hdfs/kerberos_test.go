@@ -108,9 +108,7 @@ func TestSilentKDC(t *testing.T) {
 	} {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: %v", what, err)
-		}
+		expect.Error(t, what, ask(ctx), context.DeadlineExceeded)
 		took(t, start, 100*time.Millisecond, 2*time.Second)
 		cancel()
 	}

@@ -1,22 +1,18 @@
 package s3_test
 
 import (
-	"flag"
-	"math/rand/v2"
-	"os"
 	"testing"
 
 	"sequins/source"
 	"sequins/source/s3"
 	"sequins/test/expect"
 	"sequins/test/gateway"
+	"sequins/test/process"
 )
 
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "12"); err != nil { // they wait more than they compute
-		panic(err)
-	}
-	os.Exit(m.Run())
+	process.Parallel(12) // they wait more than they compute
+	m.Run()
 }
 
 // options are for a prefix of a gateway's bucket.
@@ -33,11 +29,4 @@ func open(t testing.TB, o s3.Options) source.Source {
 	src, err := s3.New(t.Context(), o)
 	expect.NoError(t, err)
 	return src
-}
-
-func random(n int) []byte {
-	b := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{1})
-	rng.Read(b)
-	return b
 }

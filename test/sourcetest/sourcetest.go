@@ -277,7 +277,7 @@ func testOpenAtOffset(t *testing.T, p Place) {
 }
 
 func testOpenLarge(t *testing.T, p Place) {
-	data := random(9 << 20)
+	data := Random(9 << 20)
 	p.Put(t, "db/1/part-00000", data)
 	src := p.Source(t)
 	for _, offset := range []int64{0, 4<<20 + 17} {
@@ -321,7 +321,8 @@ func testOpenListed(t *testing.T, p Place) {
 	}
 }
 
-func random(n int) []byte {
+// Random returns n bytes, the same ones each time.
+func Random(n int) []byte {
 	b := make([]byte, n)
 	rng := rand.NewChaCha8([32]byte{1})
 	rng.Read(b)
@@ -360,7 +361,7 @@ func testCancel(t *testing.T, p Place) {
 }
 
 func testCancelWhileReading(t *testing.T, p Place) {
-	p.Put(t, "db/1/part-00000", random(4<<20))
+	p.Put(t, "db/1/part-00000", Random(4<<20))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f := must(p.Source(t).Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{}))(t)
