@@ -114,7 +114,7 @@ func TestSupersededLoadIsCancelled(t *testing.T) {
 	c.Extra += "\n" + `throttle_loads = "5ms"`
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
 	n := process.Serve(t, c, "db", "1")
-	writeVersion(t, source, "db", "2", 2, 1_000_000, numbered("2"))
+	writeVersion(t, source, "db", "2", 2, 200_000, numbered("2"))
 	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 	writeVersion(t, source, "db", "3", 2, 100, numbered("3"))
 	n.WaitCurrent(t, "db", "3")
@@ -132,7 +132,7 @@ func TestShutdown(t *testing.T) {
 	c.Extra += "\n" + `throttle_loads = "5ms"`
 	writeVersion(t, source, "db", "1", 1, 10, numbered("1"))
 	n := process.Serve(t, c, "db", "1")
-	writeVersion(t, source, "db", "2", 1, 1_000_000, numbered("2"))
+	writeVersion(t, source, "db", "2", 1, 200_000, numbered("2"))
 	n.WaitFor(t, "2 is loading", func() bool { return n.Health(t)["db"]["2"].State == "BUILDING" })
 	start := time.Now()
 	if code := n.Stop(t); code != 0 {
