@@ -1,7 +1,6 @@
 package transfer_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"sequins/blocks"
 	"sequins/cluster/transfer"
 	"sequins/internal/wire"
 	"sequins/shard"
@@ -36,20 +34,7 @@ var all = []int{0, 1, 2, 3, 4, 5, 6, 7}
 var plan = store.Manifest{Version: "1", Input: contents.In("1").Hash, Format: "sequencefile", Partitions: eight, Partitioner: "string", Aligned: true}
 
 // blockOf returns the block of a partition.
-func blockOf(t *testing.T, p int) []byte {
-	t.Helper()
-	var b bytes.Buffer
-	w, err := blocks.NewWriter(&b, blocks.WriterOptions{Partition: p, Partitions: eight})
-	expect.NoError(t, err)
-	for i := range 200 {
-		if key := fmt.Appendf(nil, "key-%04d", i); shard.String.Partition(key, eight) == p {
-			expect.NoError(t, w.Add(key, key))
-		}
-	}
-	_, err = w.Finish()
-	expect.NoError(t, err)
-	return b.Bytes()
-}
+func blockOf(t *testing.T, p int) []byte { return block(t, p, eight, p, 200) }
 
 // A peer is another node, which reports and gives what a test wants.
 type peer struct {
