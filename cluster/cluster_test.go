@@ -94,9 +94,7 @@ func (f *testCluster) join(cs ...*Cluster) {
 		go func() { errs <- c.Join(ctx, nil) }()
 	}
 	for range cs {
-		if err := <-errs; err != nil {
-			f.t.Fatal(err)
-		}
+		expect.NoError(f.t, <-errs)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/zk"
 )
 
@@ -121,9 +122,7 @@ func (m *mixedCluster) show(h *holder) {
 	var nodes, rules, partitions []zk.Entry
 	for id, other := range m.nodes {
 		data, err := json.Marshal(other.o.Settings)
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		expect.NoError(m.t, err)
 		nodes = append(nodes, zk.Entry{Name: id + "@" + other.o.Addr, Data: data})
 		for _, p := range other.has() {
 			partitions = append(partitions, znode(p, other.o.Addr, x))

@@ -16,6 +16,7 @@ import (
 	gozk "github.com/go-zookeeper/zk"
 
 	"sequins/shard"
+	"sequins/test/expect"
 	"sequins/zk"
 )
 
@@ -70,9 +71,7 @@ type operator struct {
 func (f *testCluster) operator() operator {
 	f.t.Helper()
 	conn, events, err := gozk.Connect([]string{f.server}, long, gozk.WithLogInfo(false))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	expect.NoError(f.t, err)
 	f.t.Cleanup(func() {
 		conn.Close()
 		for range events {

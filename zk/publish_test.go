@@ -144,9 +144,7 @@ func testClaim(t *testing.T, h *harness.Harness) {
 		t.Error(err)
 	}
 	other := sessions[(winner+1)%len(sessions)]
-	if err := other.Claim(t.Context(), path, []byte("other")); !errors.Is(err, ErrTaken) {
-		t.Errorf("taken: %v", err)
-	}
+	expect.Error(t, "taken", other.Claim(t.Context(), path, []byte("other")), ErrTaken)
 	if st := other.Status(); st.Pending+st.Published > 0 {
 		expect.Eventually(t, "the failed claim is forgotten", func() bool { st := other.Status(); return st.Pending+st.Published == 0 })
 	}
@@ -303,9 +301,7 @@ func TestClaimOfAClosedSession(t *testing.T) {
 	s := session(t, Options{Servers: []string{"127.0.0.1:1"}, ConnectTimeout: time.Second, SessionTimeout: long, Root: "/r"})
 	s.Publish("a", nil)
 	s.Close()
-	if err := s.Claim(t.Context(), "a", nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("claim: %v", err)
-	}
+	expect.Error(t, "claim", s.Claim(t.Context(), "a", nil), ErrClosed)
 	s.Publish("b", nil)
 	if st := s.Status(); st.Published+st.Pending > 0 {
 		t.Errorf("%+v", st)

@@ -92,9 +92,7 @@ func (p *process) waitFor(pattern string) []string {
 
 func (p *process) signal(s os.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
+	expect.NoError(p.t, p.cmd.Process.Signal(s))
 }
 
 // wait waits for the end, and returns the exit code.
@@ -154,9 +152,7 @@ func (s *served) get(path string) (*http.Response, string) {
 	resp := s.ask(path)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	expect.NoError(s.t, err)
 	return resp, string(body)
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sequins/test/checker"
+	"sequins/test/expect"
 	"sequins/test/process"
 )
 
@@ -241,9 +242,7 @@ func (n *mixer) publishBroken(apply func(dir string) error) {
 	name := versionName(n.version + 1)
 	n.c.data.publish(n.t, temp, name)
 	dir := filepath.Join(temp, db, name)
-	if err := apply(dir); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, apply(dir))
 	n.publishAs(dir, n.anyName("broken"))
 }
 
@@ -259,33 +258,25 @@ func (n *mixer) anyName(why string) string {
 // publishAs moves a version into the source.
 func (n *mixer) publishAs(dir, name string) {
 	n.say("it is called " + name)
-	if err := os.Rename(dir, filepath.Join(n.place(), db, name)); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, os.Rename(dir, filepath.Join(n.place(), db, name)))
 }
 
 func (n *mixer) takeAway() {
-	if err := os.Rename(n.c.source, n.c.source+".away"); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, os.Rename(n.c.source, n.c.source+".away"))
 	n.away = true
 }
 
 // unmount leaves an empty directory in the place of the source.
 func (n *mixer) unmount() {
 	n.takeAway()
-	if err := os.Mkdir(n.c.source, 0o755); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, os.Mkdir(n.c.source, 0o755))
 }
 
 func (n *mixer) bringBack() {
 	if err := os.Remove(n.c.source); err != nil && !errors.Is(err, os.ErrNotExist) {
 		n.t.Fatal(err)
 	}
-	if err := os.Rename(n.c.source+".away", n.c.source); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, os.Rename(n.c.source+".away", n.c.source))
 	n.away = false
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 
 	"sequins/test/checker"
+	"sequins/test/expect"
 )
 
 // Tags of the files of versions under TestAllFaults. Those that replace them have other letters; files with approvedTag are held until they are approved.
@@ -73,24 +74,18 @@ func (n *mixer) verdicts() []fault {
 // linkSource makes the source a symbolic link to its files.
 func (n *mixer) linkSource() {
 	files := n.c.source + ".1"
-	if err := errors.Join(os.Rename(n.c.source, files), os.Symlink(files, n.c.source)); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, errors.Join(os.Rename(n.c.source, files), os.Symlink(files, n.c.source)))
 }
 
 // copySource has the source be a copy of its files with other times, as one step.
 func (n *mixer) copySource() {
 	n.endJob()
 	old, err := os.Readlink(n.place())
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, err)
 	files := fmt.Sprintf("%s.%d", n.c.source, n.r.Now())
 	link := files + ".link"
 	copied := run("cp -R " + old + " " + files) // with new times, and pipes as pipes
-	if err := errors.Join(copied, os.Symlink(files, link), os.Rename(link, n.place())); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, errors.Join(copied, os.Symlink(files, link), os.Rename(link, n.place())))
 }
 
 // replace replaces the files of the newest good version.
@@ -141,9 +136,7 @@ func (n *mixer) removeHeld() {
 	for _, dir := range held {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, err)
 }
 
 // pinFile writes _PIN, by which members may go back.
@@ -153,9 +146,7 @@ func (n *mixer) pinFile(text string) {
 	n.back = true
 	n.r.note(checker.Back, nil, text)
 	path := filepath.Join(n.place(), db, "_PIN")
-	if err := errors.Join(os.WriteFile(path+".tmp", []byte(text), 0o644), os.Rename(path+".tmp", path)); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, errors.Join(os.WriteFile(path+".tmp", []byte(text), 0o644), os.Rename(path+".tmp", path)))
 }
 
 // before returns the name of the version before the newest. There is one afterwards.
@@ -167,18 +158,14 @@ func (n *mixer) before() string {
 }
 
 func (n *mixer) unpin() {
-	if err := os.Remove(filepath.Join(n.place(), db, "_PIN")); err != nil {
-		n.t.Fatal(err)
-	}
+	expect.NoError(n.t, os.Remove(filepath.Join(n.place(), db, "_PIN")))
 }
 
 // wipe replaces the disk of a member.
 func (n *mixer) wipe(m *member) fault {
 	f := fault{"a disk is replaced: " + m.name, func() {
 		n.kill(m)
-		if err := os.RemoveAll(m.config.Store); err != nil {
-			n.t.Fatal(err)
-		}
+		expect.NoError(n.t, os.RemoveAll(m.config.Store))
 	}, func() { n.start(m) }}
 	return n.ifUp(m, f)
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"sequins/test/expect"
 )
 
 // proxies puts a toxiproxy in front of every address that is dialled through it.
@@ -80,9 +82,7 @@ func (p *proxies) add(address, toxic string) {
 	p.toxics[address] = append(p.toxics[address], toxic)
 	for a, proxy := range p.proxies {
 		if address == a || address == "" {
-			if err := p.poison(a, proxy, []string{toxic}); err != nil {
-				p.t.Fatal(err)
-			}
+			expect.NoError(p.t, p.poison(a, proxy, []string{toxic}))
 		}
 	}
 }

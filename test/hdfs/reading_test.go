@@ -31,9 +31,7 @@ func testErrors(t *testing.T, c *cluster) {
 	s := c.open(t, d.root, nil)
 	_, err := source.Versions(t.Context(), s, "secret")
 	says(t, err, "list hdfs://"+c.namenode+d.root+"/secret", "user=stranger", "access=READ_EXECUTE")
-	if !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("listing what may not be listed: %v", err)
-	}
+	expect.Error(t, "listing what may not be listed", err, fs.ErrPermission)
 	if _, err = s.Open(t.Context(), "secret", "1", source.File{Name: "part-00000"}, source.ReadOptions{}); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("opening what may not be opened: %v", err)
 	}
@@ -46,9 +44,7 @@ func testErrors(t *testing.T, c *cluster) {
 		t.Errorf("listing what is not there: %v", err)
 	}
 	_, err = s.Open(t.Context(), "db", "1", source.File{Name: "..data"}, source.ReadOptions{})
-	if !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a name that begins with dots: %v", err)
-	}
+	expect.Error(t, "a name that begins with dots", err, fs.ErrNotExist)
 	d.Mkdir(t, "db/1/dir")
 	_, err = s.Open(t.Context(), "db", "1", source.File{Name: "dir"}, source.ReadOptions{})
 	says(t, err, "not a regular file")
@@ -242,9 +238,7 @@ func testClosing(t *testing.T, c *cluster) {
 		if _, err := f.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
 			t.Errorf("reading what was closed: %v", err)
 		}
-		if err := f.Close(); !errors.Is(err, fs.ErrClosed) {
-			t.Errorf("closing it again: %v", err)
-		}
+		expect.Error(t, "closing it again", f.Close(), fs.ErrClosed)
 	}
 	goleak.VerifyNone(t, leaks)
 

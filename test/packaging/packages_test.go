@@ -167,20 +167,14 @@ func (r *root) path(name string) string { return filepath.Join(r.dir, name) }
 
 func (r *root) write(name, content string) {
 	r.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(r.path(name)), 0o755); err != nil {
-		r.t.Fatal(err)
-	}
-	if err := os.WriteFile(r.path(name), []byte(content), 0o644); err != nil {
-		r.t.Fatal(err)
-	}
+	expect.NoError(r.t, os.MkdirAll(filepath.Dir(r.path(name)), 0o755))
+	expect.NoError(r.t, os.WriteFile(r.path(name), []byte(content), 0o644))
 }
 
 func (r *root) read(name string) string {
 	r.t.Helper()
 	b, err := os.ReadFile(r.path(name))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.NoError(r.t, err)
 	return string(b)
 }
 
@@ -202,9 +196,7 @@ func (r *root) files() (all []string) {
 		}
 		return err
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	expect.NoError(r.t, err)
 	return all
 }
 

@@ -181,9 +181,7 @@ func (m *mutation) check(db *mutatedDB, seed int) {
 			continue
 		}
 		resp, err := c.Get(process.Target(db.name, []byte(key)))
-		if err != nil {
-			m.t.Fatal(err)
-		}
+		expect.NoError(m.t, err)
 		if resp.Code != 200 && resp.Code != 404 {
 			m.t.Errorf("%s, seed %d: the key %q: %d", db.name, seed, key, resp.Code)
 			return
