@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"sequins/observe/status"
 	"sequins/test/expect"
 )
 
@@ -93,11 +94,15 @@ func TestRollbackOverRestart(t *testing.T) {
 	f.pin("fruit", `version = "1"`)
 	r.Refresh()
 	r.serves("fruit", "1")
+	r.eventually("the version that the pin does not allow is kept", func() bool { return r.onNode("fruit", "2").State == status.Kept })
 	r.stop()
 	f.source.down.Store(true)
 	r = f.run(func(o *Options) { o.each(func(d *DB) { d.KeepVersions = 3 }) })
 	r.serves("fruit", "1")
-	r.eventually("all that is on the disk is open", func() bool { return r.onNode("fruit", "2").Detail == "prepared" })
+	r.eventually("all that is on the disk is open", func() bool {
+		n := r.onNode("fruit", "2")
+		return n.State == status.Kept && n.Detail == "the pin does not allow it"
+	})
 	r.serves("fruit", "1")
 	if answer := r.get("/fruit?after=" + cursor); answer.status != 410 {
 		t.Errorf("a page after one of the version that was rolled back: %+v", answer)

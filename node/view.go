@@ -147,9 +147,9 @@ func (v *view) onNode(of *versionView) status.OnNode {
 	return s
 }
 
-// isKept reports whether a version was replaced by the current one, and stays for a rollback.
+// isKept reports whether a version was replaced by the current one, or by an older one that is pinned, and stays open.
 func (v *versionView) isKept(shown *view) bool {
-	return v.status == version.Prepared && v.Verdict != version.Held && v.Name < shown.facts.Current.Name
+	return v.status == version.Prepared && v.Verdict != version.Held && (v.Name < shown.facts.Current.Name || !shown.facts.Pin.Allows(v.Name))
 }
 
 // detail adds to the state in a few words.
@@ -174,6 +174,8 @@ func (v *view) detail(of *versionView) string {
 		return ""
 	case of.Verdict == version.Held:
 		return "held: " + of.verdict.Reason
+	case of.isKept(v) && !v.facts.Pin.Allows(of.Name):
+		return "the pin does not allow it"
 	case of.isKept(v):
 		return "for a rollback"
 	case of.verdict.State == store.Pending:
