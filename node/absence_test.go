@@ -222,11 +222,14 @@ func TestNeverServedDatabaseGoes(t *testing.T) {
 // A stuckDisk does not delete contents.
 type stuckDisk struct {
 	fsys.FS
-	stuck atomic.Bool
+	version string // only of this one; empty: of all
+	stuck   atomic.Bool
+	refused atomic.Int32
 }
 
 func (d *stuckDisk) Remove(name string) error {
-	if d.stuck.Load() && strings.HasSuffix(name, "MANIFEST.json") {
+	if d.stuck.Load() && strings.HasSuffix(name, "MANIFEST.json") && strings.Contains(name, "/"+d.version) {
+		d.refused.Add(1)
 		return &fs.PathError{Op: "remove", Path: name, Err: syscall.EROFS}
 	}
 	return d.FS.Remove(name)
@@ -258,4 +261,25 @@ func TestBackBeforeDeleted(t *testing.T) {
 		r.Refresh()
 		return r.get("/fruit/fig").body == "fig of 1"
 	})
+}
+
+// Files that cannot be deleted are tried again at each refresh, and logged once.
+func TestUndeletedIsLoggedOnce(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	disk := &stuckDisk{FS: fsys.OS, version: "1/"}
+	r := f.run(func(o *Options) {
+		expect.NoError(t, o.Store.Close())
+		o.Store = f.storeOn(disk)
+	})
+	r.serves("fruit", "1")
+	disk.stuck.Store(true)
+	f.put("fruit", "2", 1, fruit...)
+	r.eventually("it is tried again", func() bool {
+		r.Refresh()
+		return disk.refused.Load() > 3
+	})
+	if n := f.log.count("cannot be deleted"); n != 1 {
+		t.Errorf("%d lines of the log for files that could not be deleted", n)
+	}
 }

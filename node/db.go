@@ -224,7 +224,7 @@ func (d *db) note() (again bool) {
 		default:
 			d.events.Failed(v.Name, d.facts.Status(v), v.Failure.Reason, old.Failure.Reason)
 		}
-		if v.Removal == version.Undeleted && old.Removal != version.Undeleted {
+		if v.Removal == version.Undeleted && v.Failure.Reason != old.Failure.Reason { // once: each refresh tries it again
 			log.Error("the files of a version cannot be deleted; that is tried again", "error", v.Failure.Reason)
 		}
 		if v.Removal != version.Staying && old.Removal == version.Staying {
