@@ -109,12 +109,12 @@ func (d *common) isBehind(serving map[string]map[string]content.Content) bool {
 // followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
-// manifestElsewhere returns the manifest of an input by the latest division that other nodes have; nil if there is none, or they do not give it. Any
-// goroutine may call it.
-func (d *common) manifestElsewhere(ctx context.Context, f version.Following, in content.Input) *store.Manifest {
+// manifestElsewhere returns the manifest of the latest division among the wanted contents of other nodes, which are of one input; nil if there is none,
+// or they do not give it. Any goroutine may call it.
+func (d *common) manifestElsewhere(ctx context.Context, f version.Following, wanted func(content.Content) bool) *store.Manifest {
 	var latest *store.Manifest
 	for c, addrs := range f.Elsewhere() {
-		if c.Input != in {
+		if !wanted(c) {
 			continue
 		}
 		if m := d.askManifest(ctx, addrs, c); m != nil && (latest == nil || load.Later(*m, *latest)) {

@@ -83,7 +83,7 @@ func (lo *loads) lookForDivisions(in content.Input) {
 	r.divisions = append(r.divisions, fresh...)
 	following := r.following
 	lo.db.bg.work(func() message {
-		m := lo.db.manifestElsewhere(lo.db.bg.ctx, following, in)
+		m := lo.db.manifestElsewhere(lo.db.bg.ctx, following, func(c content.Content) bool { return slices.Contains(fresh, c) })
 		if m == nil {
 			_ = sleep.For(lo.db.bg.ctx, askPause)
 		}

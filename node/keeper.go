@@ -111,7 +111,7 @@ func (k *keeper) openLive(ctx context.Context, in content.Input, f version.Follo
 		m = dir.Manifest()
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	} else if found := k.db.manifestElsewhere(ctx, f, in); found != nil {
+	} else if found := k.db.manifestElsewhere(ctx, f, func(c content.Content) bool { return c.Input == in }); found != nil {
 		m = *found
 	} else {
 		return nil, nil

@@ -69,7 +69,7 @@ func (lo *loads) load(ctx context.Context, in content.Input, l *loading) (err er
 		ended(err)
 	}()
 	if l.known == nil {
-		l.known = lo.db.manifestElsewhere(ctx, l.following, in)
+		l.known = lo.db.manifestElsewhere(ctx, l.following, func(c content.Content) bool { return c.Input == in })
 	}
 	// If the source may lack the version, what is missing of it is copied from other nodes that have it; otherwise blocks that have not changed are
 	// linked first, which needs the source.
