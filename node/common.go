@@ -109,8 +109,8 @@ func (d *common) isBehind(serving map[string]map[string]content.Content) bool {
 // followTimeout limits the first lookups of the replicas and manifests of all versions that are opened together. Later updates arrive asynchronously.
 const followTimeout = 10 * time.Second
 
-// manifestElsewhere returns the manifest of the latest division among the wanted contents of other nodes, which are of one input; nil if there is none,
-// or they do not give it. Any goroutine may call it.
+// manifestElsewhere asks other nodes for the manifests of the wanted contents, all of one input, and returns the manifest of the latest division; nil if
+// no node gives one. Any goroutine may call it.
 func (d *common) manifestElsewhere(ctx context.Context, f version.Following, wanted func(content.Content) bool) *store.Manifest {
 	var latest *store.Manifest
 	for c, addrs := range f.Elsewhere() {

@@ -16,7 +16,7 @@ import (
 	"sequins/source"
 	"sequins/source/gcs"
 	"sequins/test/expect"
-	"sequins/test/sourcetest"
+	"sequins/test/noise"
 )
 
 func TestNew(t *testing.T) {
@@ -138,7 +138,7 @@ func TestEndlessAnswer(t *testing.T) {
 // TestConditions: a request names the generation that was listed or opened.
 func TestConditions(t *testing.T) {
 	for what, change := range map[string]func(s *server){
-		"replaced": func(s *server) { s.put("db/1/file", sourcetest.Random(4<<20)) },
+		"replaced": func(s *server) { s.put("db/1/file", noise.Random(1, 4<<20)) },
 		"emptied":  func(s *server) { s.put("db/1/file", nil) },
 		"removed":  func(s *server) { s.remove("db/1/file") },
 	} {

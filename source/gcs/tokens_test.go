@@ -15,13 +15,13 @@ import (
 	"sequins/source"
 	"sequins/source/gcs"
 	"sequins/test/expect"
-	"sequins/test/sourcetest"
+	"sequins/test/noise"
 )
 
 // TestRefusedToken: readers share a token, and one that is refused is fs.ErrPermission.
 func TestRefusedToken(t *testing.T) {
 	s := newServer(t)
-	s.put("db/1/file", sourcetest.Random(3<<20))
+	s.put("db/1/file", noise.Random(1, 3<<20))
 	issued := 0
 	tokens := newTokenServer(t, func() (string, int, int) {
 		issued++

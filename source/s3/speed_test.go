@@ -9,14 +9,14 @@ import (
 	"sequins/source"
 	"sequins/test/expect"
 	"sequins/test/gateway"
-	"sequins/test/sourcetest"
+	"sequins/test/noise"
 )
 
 // BenchmarkRead reads a large object without limits, as fast as the server is.
 func BenchmarkRead(b *testing.B) {
 	g := gateway.Start(b)
 	const size = 256 << 20
-	g.Put(b, "db/1/file", sourcetest.Random(size))
+	g.Put(b, "db/1/file", noise.Random(1, size))
 	src := open(b, options(g.Endpoint(), ""))
 	b.SetBytes(size)
 	for b.Loop() {
@@ -34,7 +34,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkLimited(b *testing.B) {
 	g := gateway.Start(b)
 	const size = 1 << 30
-	g.Put(b, "db/1/file", sourcetest.Random(size))
+	g.Put(b, "db/1/file", noise.Random(1, size))
 	p := gateway.NewProxy(b, g.Addr)
 	p.Treat(b, `{"type": "bandwidth", "attributes": {"rate": 20000}}`)
 	src := open(b, options(p.Endpoint(), ""))

@@ -5,7 +5,6 @@ package hdfs
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path"
 	"strings"
@@ -109,14 +108,6 @@ func (c *cluster) write(t testing.TB, name string, data []byte) {
 		time.Sleep(time.Millisecond)
 	}
 	expect.NoError(t, err)
-}
-
-// random returns n bytes that are the same for the same seed.
-func random(n int, seed byte) []byte {
-	b := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{seed})
-	rng.Read(b)
-	return b
 }
 
 // dir is a directory of the cluster that no other test uses: a place of the conformance suite.

@@ -14,6 +14,7 @@ import (
 	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/test/expect"
+	"sequins/test/noise"
 )
 
 // What toxiproxy does to a connection: https://github.com/Shopify/toxiproxy#toxics.
@@ -31,7 +32,7 @@ const (
 func testConnections(t *testing.T, c *cluster) {
 	const size = 3<<20 + 12345
 	d := c.newDir()
-	data := random(size, 5)
+	data := noise.Random(5, size)
 	d.Put(t, "db/1/part-00000", data)
 	for _, tt := range []struct {
 		name  string
@@ -89,7 +90,7 @@ func testConnections(t *testing.T, c *cluster) {
 // testOneDatanodeAway: if one datanode is half-open or refuses connections, its blocks are read from another.
 func testOneDatanodeAway(t *testing.T, c *cluster) {
 	d := c.newDir()
-	data := random(6<<20, 6)
+	data := noise.Random(6, 6<<20)
 	d.Put(t, "db/1/part-00000", data)
 	p := newProxies(t)
 	bad := ""
@@ -171,7 +172,7 @@ func testSilentNamenode(t *testing.T, c *cluster) {
 // testCancelWhileSilent: a read that waits for a datanode ends with its context.
 func testCancelWhileSilent(t *testing.T, c *cluster) {
 	d := c.newDir()
-	d.Put(t, "db/1/part-00000", random(10<<20, 7))
+	d.Put(t, "db/1/part-00000", noise.Random(7, 10<<20))
 	p := newProxies(t)
 	s := d.open(t, d.root, func(o *hdfs.Options) { o.Dial, o.Timeout, o.RetryFor = p.Dial, time.Hour, time.Hour })
 	ctx, cancel := context.WithCancel(t.Context())

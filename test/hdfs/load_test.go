@@ -20,6 +20,7 @@ import (
 	"sequins/source/hdfs"
 	"sequins/store"
 	"sequins/test/expect"
+	"sequins/test/noise"
 	"sequins/test/sequencefiles"
 	"sequins/test/speed"
 )
@@ -33,7 +34,7 @@ func (s dataset) key(file, i int) string { return fmt.Sprintf("key-%03d-%06d", f
 
 // value is cheap to make and different for each record.
 func (s dataset) value(file, i int) []byte {
-	b := random(s.size, byte(file))
+	b := noise.Random(file, s.size)
 	return append(b[i%s.size:], fmt.Sprint(file, i)...)
 }
 

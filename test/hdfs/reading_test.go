@@ -19,6 +19,7 @@ import (
 	"sequins/source"
 	"sequins/source/hdfs"
 	"sequins/test/expect"
+	"sequins/test/noise"
 )
 
 // testErrors: each error has the right class and a message that names the cause.
@@ -106,7 +107,7 @@ func testFileChanges(t *testing.T, c *cluster) {
 		says   string
 	}{
 		"vanished": {func(t *testing.T, d dir) { d.Remove(t, "db/1/part-00000") }, true, fs.ErrNotExist, "the file was deleted after it was opened"},
-		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", random(size, 2)) }, true, source.ErrChanged, "listed with 4194304 bytes"},
+		"replaced": {func(t *testing.T, d dir) { d.Put(t, "db/1/part-00000", noise.Random(2, size)) }, true, source.ErrChanged, "listed with 4194304 bytes"},
 		"shrunk": {func(t *testing.T, d dir) {
 			if _, err := c.writer.Truncate(d.root+"/db/1/part-00000", 1<<20); err != nil {
 				t.Fatal(err)
@@ -115,7 +116,7 @@ func testFileChanges(t *testing.T, c *cluster) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := c.newDir()
-			data := random(size, 1)
+			data := noise.Random(1, size)
 			blocks := d.put(t, "db/1/part-00000", data)
 			f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 			expect.NoError(t, err)
@@ -156,11 +157,11 @@ func testFileChanges(t *testing.T, c *cluster) {
 // A file that is replaced after it was opened, before anything was read of it, must not be read as if it were the first.
 func testReplacedBeforeReading(t *testing.T, c *cluster) {
 	d := c.newDir()
-	d.Put(t, "db/1/part-00000", random(1000, 1))
+	d.Put(t, "db/1/part-00000", noise.Random(1, 1000))
 	f, err := d.open(t, d.root, nil).Open(t.Context(), "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{})
 	expect.NoError(t, err)
 	defer f.Close()
-	d.Put(t, "db/1/part-00000", random(1000, 2))
+	d.Put(t, "db/1/part-00000", noise.Random(2, 1000))
 	if b, err := io.ReadAll(f); len(b) > 0 || !errors.Is(err, source.ErrChanged) {
 		t.Errorf("read %d bytes, %v", len(b), err)
 	}
@@ -181,7 +182,7 @@ func spoil(t *testing.T, paths []string) {
 // the read fails.
 func testBadReplicas(t *testing.T, c *cluster) {
 	d := c.newDir()
-	data := random(4<<20+100, 3)
+	data := noise.Random(3, 4<<20+100)
 	seen := map[string]bool{}
 	var once, twice []string // one replica of each block, and the other
 	for _, p := range d.put(t, "db/1/part-00000", data) {
@@ -223,7 +224,7 @@ func testErasureCoded(t *testing.T, c *cluster) {
 // testClosing: closing a reader ends its goroutines in every state.
 func testClosing(t *testing.T, c *cluster) {
 	d := c.newDir()
-	d.Put(t, "db/1/part-00000", random(8<<20, 4))
+	d.Put(t, "db/1/part-00000", noise.Random(4, 8<<20))
 	s := d.open(t, d.root, nil)
 	leaks := goleak.IgnoreCurrent()
 	for _, n := range []int{0, 1, 100, 1 << 20, 8 << 20} {

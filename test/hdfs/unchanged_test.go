@@ -14,6 +14,7 @@ import (
 	"sequins/shard"
 	"sequins/source"
 	"sequins/test/expect"
+	"sequins/test/noise"
 	"sequins/test/process"
 	"sequins/test/sequencefiles"
 )
@@ -23,8 +24,8 @@ func testChecksums(t *testing.T, c *cluster) {
 	d := c.newDir()
 	const block = 1 << 20
 	contents := map[string][]byte{
-		"a": random(100_000, 1), "b": random(100_000, 1), "c": random(100_000, 2), "empty": nil, "one": {1},
-		"large": random(5*block+17, 3), "copy": random(5*block+17, 3), "other": append(random(5*block+16, 3), 'x'),
+		"a": noise.Random(1, 100_000), "b": noise.Random(1, 100_000), "c": noise.Random(2, 100_000), "empty": nil, "one": {1},
+		"large": noise.Random(3, 5*block+17), "copy": noise.Random(3, 5*block+17), "other": append(noise.Random(3, 5*block+16), 'x'),
 	}
 	for name, data := range contents {
 		putBlocks(t, c, d.root+"/db/1/"+name, data, block)
@@ -45,7 +46,7 @@ func testChecksums(t *testing.T, c *cluster) {
 			}
 		}
 	}
-	d.Put(t, "db/1/a", random(100_000, 1))
+	d.Put(t, "db/1/a", noise.Random(1, 100_000))
 	if sum, err := src.Checksum(t.Context(), "db", "1", listed.Files[0]); sum != "" || err == nil {
 		t.Errorf("of a file that was replaced: %q, %v", sum, err)
 	} else {

@@ -1,4 +1,4 @@
-// Package noise has data for tests of compression.
+// Package noise has random data for tests.
 package noise
 
 import "math/rand/v2"
@@ -16,5 +16,12 @@ func Bytes(rng *rand.Rand, n int) []byte {
 			b[i] = 'z'
 		}
 	}
+	return b
+}
+
+// Random returns n bytes that no codec makes smaller, the same ones each time for a seed below 65,536.
+func Random(seed, n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b) // it never fails
 	return b
 }

@@ -16,6 +16,7 @@ import (
 
 	"sequins/source"
 	"sequins/test/expect"
+	"sequins/test/noise"
 )
 
 // meddle runs a proxy before a server, which answers requests itself if answer returns true, and changes other answers. It
@@ -49,7 +50,7 @@ func meddle(t testing.TB, server Server, answer func(http.ResponseWriter, *http.
 func testTemporaryAnswers(t *testing.T, s Store) {
 	t.Parallel()
 	server := s.shared()
-	data := random(1 << 20)
+	data := noise.Random(1, 1<<20)
 	server.Put(t, "db/1/file", data)
 	statuses := []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	var mu sync.Mutex

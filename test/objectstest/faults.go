@@ -13,13 +13,14 @@ import (
 
 	"sequins/source"
 	"sequins/test/expect"
+	"sequins/test/noise"
 )
 
 // testFaults begins faults in the middle of a read: some that a reader has to survive, and others that end before the
 // attempts do.
 func testFaults(t *testing.T, s Store) {
 	t.Parallel()
-	data := random(6 << 20)
+	data := noise.Random(1, 6<<20)
 	s.shared().Put(t, "db/1/file", data)
 	for name, test := range map[string]struct {
 		toxic  string
@@ -83,7 +84,7 @@ func testCutListing(t *testing.T, s Store) {
 func testSilence(t *testing.T, s Store) {
 	t.Parallel()
 	server := s.start(t)
-	server.Put(t, "db/1/file", random(32<<20)) // more than is on its way at a time
+	server.Put(t, "db/1/file", noise.Random(1, 32<<20)) // more than is on its way at a time
 	o := s.options(server.Endpoint(), "")
 	o.Timeout, o.MaxRetries = 2*time.Second, 1
 	src := s.open(t, o)
@@ -112,7 +113,7 @@ func testSilence(t *testing.T, s Store) {
 func testServerGone(t *testing.T, s Store) {
 	t.Parallel()
 	server := s.start(t)
-	server.Put(t, "db/1/file", random(8<<20))
+	server.Put(t, "db/1/file", noise.Random(1, 8<<20))
 	o := s.options(server.Endpoint(), "")
 	o.MaxRetries = 1
 	f, err := s.open(t, o).Open(t.Context(), "db", "1", source.File{Name: "file"}, source.ReadOptions{})
@@ -129,7 +130,7 @@ func testServerGone(t *testing.T, s Store) {
 // its deadline.
 func testCancelInSilence(t *testing.T, s Store) {
 	t.Parallel()
-	s.shared().Put(t, "db/1/file", random(8<<20))
+	s.shared().Put(t, "db/1/file", noise.Random(1, 8<<20))
 	p, o := s.faulty(t)
 	o.Timeout = time.Hour
 	src := s.open(t, o)

@@ -157,13 +157,6 @@ func putAll(t testing.TB, s Server, keys []string, data []byte) {
 	_ = writers.Wait() // none fails
 }
 
-func random(n int) []byte {
-	b := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{1})
-	_, _ = rng.Read(b)
-	return b
-}
-
 // readAll reads db/1/file and fails the test if it is not want.
 func readAll(ctx context.Context, t testing.TB, src source.Source, want []byte) {
 	t.Helper()

@@ -13,6 +13,7 @@ import (
 
 	"sequins/source"
 	"sequins/test/expect"
+	"sequins/test/noise"
 )
 
 // testMany lists more than fits on a page, of versions and of MapFiles.
@@ -67,7 +68,7 @@ func testNotThere(t *testing.T, s Store) {
 func testChangedWhileReading(t *testing.T, s Store) {
 	server := s.shared()
 	src := s.open(t, s.options(server.Endpoint(), ""))
-	old, other := random(4<<20), make([]byte, 4<<20)
+	old, other := noise.Random(1, 4<<20), make([]byte, 4<<20)
 	for name, test := range map[string]struct {
 		change func()
 		want   error
@@ -105,7 +106,7 @@ func testChangedWhileReading(t *testing.T, s Store) {
 // testEnds cancels and closes readers in the middle.
 func testEnds(t *testing.T, s Store) {
 	server := s.shared()
-	server.Put(t, "db/1/file", random(16<<20))
+	server.Put(t, "db/1/file", noise.Random(1, 16<<20))
 	noLeaks(t)
 	src := s.open(t, s.options(server.Endpoint(), ""))
 	for name, end := range map[string]func(cancel func(), f io.Closer){

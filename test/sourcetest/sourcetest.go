@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 
 	"sequins/source"
 	"sequins/test/expect"
+	"sequins/test/noise"
 )
 
 // Place is an empty storage that the suite fills, and the source that reads it.
@@ -277,7 +277,7 @@ func testOpenAtOffset(t *testing.T, p Place) {
 }
 
 func testOpenLarge(t *testing.T, p Place) {
-	data := Random(9 << 20)
+	data := noise.Random(1, 9<<20)
 	p.Put(t, "db/1/part-00000", data)
 	src := p.Source(t)
 	for _, offset := range []int64{0, 4<<20 + 17} {
@@ -321,14 +321,6 @@ func testOpenListed(t *testing.T, p Place) {
 	}
 }
 
-// Random returns n bytes, the same ones each time.
-func Random(n int) []byte {
-	b := make([]byte, n)
-	rng := rand.NewChaCha8([32]byte{1})
-	rng.Read(b)
-	return b
-}
-
 func testOpenStaysInside(t *testing.T, p Place) {
 	p.Put(t, "db/1/part-00000", []byte("x"))
 	p.Put(t, "db/2/part-00000", []byte("secret"))
@@ -361,7 +353,7 @@ func testCancel(t *testing.T, p Place) {
 }
 
 func testCancelWhileReading(t *testing.T, p Place) {
-	p.Put(t, "db/1/part-00000", Random(4<<20))
+	p.Put(t, "db/1/part-00000", noise.Random(1, 4<<20))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f := must(p.Source(t).Open(ctx, "db", "1", source.File{Name: "part-00000"}, source.ReadOptions{}))(t)
