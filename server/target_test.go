@@ -139,12 +139,12 @@ func TestProxyOfTarget(t *testing.T) {
 	}
 }
 
-// reference takes a target apart slowly, with the standard library's decoder.
-func reference(uri string) (db, key, query string, hasKey, ok bool) {
+// reference takes a target apart slowly, with the standard library's decoders.
+func reference(uri string) (want target, ok bool) {
 	if !strings.HasPrefix(uri, "/") {
 		_, rest, found := strings.Cut(uri, "://")
 		if !found {
-			return "", "", "", false, false
+			return target{}, false
 		}
 		end := strings.IndexAny(rest, "/?")
 		if end < 0 {
@@ -154,23 +154,69 @@ func reference(uri string) (db, key, query string, hasKey, ok bool) {
 			uri = "/" + uri
 		}
 	}
-	uri, query, _ = strings.Cut(uri, "?")
-	parts := strings.SplitN(uri, "/", 3)
+	path, query, _ := strings.Cut(uri, "?")
+	want = target{route: routeDB, query: []byte(query)}
+	switch path {
+	case "/-/runbook":
+		return target{route: routeRunbook, query: want.query}, true
+	case "/-/openapi.yaml":
+		return target{route: routeAPI, query: want.query}, true
+	}
+	parts := strings.SplitN(path, "/", 3)
 	db, err := url.PathUnescape(parts[1])
 	if err != nil {
-		return "", "", "", false, false
+		return target{}, false
 	}
-	if len(parts) == 3 {
-		if key, err = url.PathUnescape(parts[2]); err != nil {
-			return "", "", "", false, false
+	want.db = []byte(db)
+	if len(parts) == 2 {
+		switch db {
+		case "":
+			want.route = routeNode
+		case "healthz":
+			want.route = routeHealth
+		case "livez":
+			want.route = routeLive
+		case "readyz":
+			want.route = routeReady
 		}
 	}
-	return db, key, query, key != "", len(key) <= 64<<10
+	if len(parts) == 3 && parts[2] != "" {
+		key, err := url.PathUnescape(parts[2])
+		if err != nil || len(key) > 64<<10 {
+			return target{}, false
+		}
+		want.route, want.key = routeKey, []byte(key)
+	}
+	if want.route.isProbe() { // load balancers add parameters of their own
+		return want, true
+	}
+	proxy, ok := referenceProxy(query)
+	want.proxy = []byte(proxy)
+	return want, ok
+}
+
+// referenceProxy returns the parameter proxy of a query, whose '+' is the byte itself.
+func referenceProxy(query string) (proxy string, ok bool) {
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		if name, err := url.QueryUnescape(name); err != nil || name != "proxy" {
+			continue
+		}
+		value, err := url.PathUnescape(value)
+		if err != nil || len(value) > 255 || value != "" && proxy != "" {
+			return "", false
+		}
+		if value != "" {
+			proxy = strings.ReplaceAll(value, " ", "+")
+		}
+	}
+	return proxy, true
 }
 
 func FuzzParseTarget(f *testing.F) {
 	for _, s := range []string{
 		"/", "/db/key", "/db//..//%2F", "http://h/db/a+b?proxy=v", "/db/%00\xff#", "/db/%4", "*", "://x/y", "/d%62/%25%32%35", "//", "x://?a/b",
+		"/?proxy=%", "/db/key?a=%&pro%78y=v+1%20", "/db?proxy=a&proxy=b", "/%68ealthz?proxy=%", "/healthz/?proxy=%", "/-/runbook?proxy=%", "/-/runboo%6b",
 	} {
 		f.Add([]byte(s))
 	}
@@ -181,15 +227,15 @@ func FuzzParseTarget(f *testing.F) {
 		if !bytes.Equal(uri, before) {
 			t.Fatalf("%q became %q", before, uri)
 		}
-		db, key, query, hasKey, ok := reference(string(uri))
+		want, ok := reference(string(uri))
 		if ok != (err == nil) {
 			t.Fatalf("%q: error %v, reference says ok=%v", uri, err, ok)
 		}
 		if err != nil {
 			return
 		}
-		if string(got.db) != db || string(got.key) != key || string(got.query) != query || (got.route == routeKey) != hasKey {
-			t.Fatalf("%q: got %d %q %q %q, reference %v %q %q %q", uri, got.route, got.db, got.key, got.query, hasKey, db, key, query)
+		if got.route != want.route || !bytes.Equal(got.db, want.db) || !bytes.Equal(got.key, want.key) || !bytes.Equal(got.query, want.query) || !bytes.Equal(got.proxy, want.proxy) {
+			t.Fatalf("%q: got %d %q %q %q %q, reference %d %q %q %q %q", uri, got.route, got.db, got.key, got.query, got.proxy, want.route, want.db, want.key, want.query, want.proxy)
 		}
 	})
 }
