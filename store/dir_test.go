@@ -84,6 +84,18 @@ func TestDeletedBehindOurBack(t *testing.T) {
 	wantStore(t, memStore(t, f), "db/v A [1]")
 }
 
+// TestWithoutItsDisk: into the directory that is there when a disk is unmounted, which is of another disk, nothing is written.
+func TestWithoutItsDisk(t *testing.T) {
+	f, s, _ := filled(t)
+	expect.NoError(t, f.RemoveAll("/s/data"))
+	_, err := s.Create("db", planOf("v", "A"))
+	expect.Error(t, "Create", err, fs.ErrNotExist)
+	expect.Error(t, "SetState", s.SetState("db", State{Pin: "x"}), fs.ErrNotExist)
+	if left := tree(t, f, "/s"); len(left) != 0 {
+		t.Errorf("there are %s", left)
+	}
+}
+
 func TestWrongBlock(t *testing.T) {
 	f, s, d := filled(t)
 	d2, err := s.Create("db", planOf("v2", "A"))

@@ -135,11 +135,11 @@ func (s *Store) writeState(dir *dbDir, state State) error {
 	if err == nil && bytes.Equal(now, data) && !dir.unsynced {
 		return nil
 	}
-	if err != nil { // then the directory may be new, or not be durable yet
-		if err := s.fs.MkdirAll(dir.path); err != nil {
+	if err != nil { // then the directory may not be there, or not be durable yet
+		if err := s.fs.SyncDir(s.data); err != nil { // without data/, the disk is gone: nothing is written to the one below it
 			return err
 		}
-		if err := s.fs.SyncDir(s.data); err != nil {
+		if err := s.fs.MkdirAll(dir.path); err != nil {
 			return err
 		}
 	}
