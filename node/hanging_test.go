@@ -2,8 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"sequins/internal/sleep"
 	"sequins/source"
 )
 
@@ -32,4 +38,35 @@ func TestSourceThatHangs(t *testing.T) {
 	r.eventually("it serves", func() bool { return r.get("/fruit/fig").body == "fig of 1" })
 	r.Refresh()
 	r.stop()
+}
+
+// An impatientSource answers no listing before its context ends, or, if it has a patience, before a connection of its own has timed out.
+type impatientSource struct {
+	source.Source
+	patience time.Duration
+}
+
+func (s impatientSource) ReadDir(ctx context.Context, _ string) (source.Entries, error) {
+	if s.patience > 0 {
+		return source.Entries{}, errors.Join(sleep.For(ctx, s.patience), fmt.Errorf("dial: %w", context.DeadlineExceeded))
+	}
+	<-ctx.Done()
+	return source.Entries{}, ctx.Err()
+}
+
+// Only an error of a listing whose time is over says how long that was.
+func TestListingOutOfTime(t *testing.T) {
+	for _, c := range []struct {
+		patience time.Duration
+		want     bool
+	}{{0, true}, {time.Second, false}} {
+		f := newFixture(t)
+		synctest.Test(t, func(t *testing.T) {
+			n := f.follow(t, func(o *Options) { o.Source = impatientSource{f.source, c.patience} })
+			time.Sleep(startTimeout + time.Second)
+			if said := n.Status().SourceError; said == "" || strings.Contains(said, "not listed within") != c.want {
+				t.Errorf("patience %v: %q", c.patience, said)
+			}
+		})
+	}
 }

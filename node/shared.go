@@ -76,7 +76,7 @@ func (s *shared) askServing(ctx context.Context, addrs []string) map[string]map[
 
 // sourceFailed records that the source or a db of it could not be listed within the timeout of ctx.
 func (s *shared) sourceFailed(ctx context.Context, timeout time.Duration, db string, err error) {
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) { // err can also be that of a connection, which ends earlier
 		err = fmt.Errorf("not listed within %v: %w", timeout, err)
 	}
 	if !errors.Is(context.Cause(ctx), context.Canceled) { // otherwise the node is shutting down
