@@ -87,9 +87,17 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 		return err
 	}
 	signal.Ignore(syscall.SIGPIPE) // a reader of the log that ends is no reason to end
+	early := make(chan os.Signal, 1)
+	signal.Notify(early, syscall.SIGHUP) // which would end the process
+	defer signal.Stop(early)
 	d, err := daemon.Start(ctx, given, buildName(), stderr)
 	if err != nil {
 		return err
 	}
-	return untilSignal(ctx, d.Log, d.ShutdownDelay()+endPatience, func() { d.RequestReload() }, d.Run)
+	return untilSignal(ctx, d.Log, d.ShutdownDelay()+endPatience, func() { d.RequestReload() }, func(ctx context.Context) error {
+		if len(early) > 0 { // while the configuration was read, or after that
+			d.RequestReload()
+		}
+		return d.Run(ctx)
+	})
 }
