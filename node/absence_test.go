@@ -1,7 +1,9 @@
 package node
 
 import (
+	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	"sequins/internal/fsys"
 	"sequins/observe/status"
+	"sequins/store"
 	"sequins/test/expect"
 )
 
@@ -281,5 +284,34 @@ func TestUndeletedIsLoggedOnce(t *testing.T) {
 	})
 	if n := f.log.count("cannot be deleted"); n != 1 {
 		t.Errorf("%d lines of the log for files that could not be deleted", n)
+	}
+}
+
+// Directories of databases in which no version is are none that are missed: neither what somebody has put there, nor the state of
+// a database that was never served.
+func TestDirectoriesWithoutVersions(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.state("nuts", func(s *store.State) { s.Pin = `{"version": "1"}` })
+	strange := filepath.Join(f.store, "data", "strange", "file")
+	expect.NoError(t, os.MkdirAll(filepath.Dir(strange), 0o755))
+	expect.NoError(t, os.WriteFile(strange, nil, 0o644))
+	r := f.run()
+	r.serves("fruit", "1")
+	r.eventually("nuts and strange are no databases", func() bool { return len(r.Status().DBs) == 1 })
+	if s := r.Status(); len(s.Warnings) != 0 {
+		t.Error(s.Warnings)
+	}
+	if ok, reason := r.Ready(""); !ok {
+		t.Error(reason)
+	}
+	if got := r.get("/nuts/almond").status; got != http.StatusNotFound {
+		t.Error(got)
+	}
+	if _, err := os.Stat(strange); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(f.statePath("nuts")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state of nuts: %v", err)
 	}
 }

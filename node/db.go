@@ -105,6 +105,9 @@ func (d *db) run(ctx context.Context, serving map[string]map[string]content.Cont
 // what was served here.
 func (d *db) begin(serving map[string]map[string]content.Content) {
 	defer d.publish()
+	if err := d.node.o.Store.Sweep(d.name); err != nil {
+		d.log.Warn("the local store could not be cleaned up", "error", err)
+	}
 	local, err := d.node.o.Store.Contents(d.name)
 	if err != nil {
 		d.log.Error("the local store cannot be read; versions in it will be loaded again", "error", err)
@@ -353,7 +356,7 @@ func (d *db) activate(in content.Input, back bool) {
 
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
-	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, away: d.followed.away, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(),
+	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, away: d.followed.away, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried(), restored: d.restored,
 		whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], failure: d.memory.failure(e.Input), loading: d.loads.running[e.Input],

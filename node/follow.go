@@ -69,9 +69,6 @@ func (f *follower) start(ctx context.Context, admit func()) error {
 
 // open opens the versions on disk, after it has asked other nodes what they serve.
 func (f *follower) open(ctx context.Context, others []string) error {
-	if err := f.node.o.Store.Leftovers(); err != nil {
-		f.node.log.Warn("the local store could not be cleaned up", "error", err)
-	}
 	local, err := f.node.o.Store.Databases()
 	if err != nil {
 		return fmt.Errorf("reading the local store: %w", err)

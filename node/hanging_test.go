@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"sequins/internal/fsys"
 	"sequins/internal/sleep"
 	"sequins/source"
 )
@@ -69,4 +72,41 @@ func TestListingOutOfTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A hungDisk does not list the directory of one database until it is released.
+type hungDisk struct {
+	fsys.FS
+	db      string
+	release chan struct{}
+}
+
+func (d hungDisk) ReadDir(dir string) ([]fs.DirEntry, error) {
+	if filepath.Base(dir) == d.db {
+		<-d.release
+	}
+	return d.FS.ReadDir(dir)
+}
+
+// The other databases do not wait for one on whose directory the disk hangs at the start.
+func TestDirectoryThatHangs(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run()
+	r.serves("fruit", "1")
+	r.serves("nuts", "1")
+	r.stop()
+	synctest.Test(t, func(t *testing.T) {
+		disk := hungDisk{fsys.OS, "nuts", make(chan struct{})}
+		n := f.follow(t, func(o *Options) { o.Store = f.storeOn(disk) })
+		n.expectCurrent(t, "fruit", "1")
+		n.expectCurrent(t, "nuts", "")
+		if f.log.count("the start takes long") != 1 {
+			t.Error("it is not logged")
+		}
+		close(disk.release)
+		synctest.Wait()
+		n.expectCurrent(t, "nuts", "1")
+	})
 }

@@ -27,6 +27,7 @@ type view struct {
 	versions   []versionView   // of the entries of facts
 	serving    content.Content // what is served, or was before a restart
 	tried      bool            // its versions were listed, and all have failed through their own fault
+	restored   bool            // what is on the disk has been looked at
 	whole      bool            // every partition of the current version has been on some node at least once
 	pin        *pin.File
 	unfinished string // the newest incomplete version, and the reason
@@ -57,7 +58,7 @@ func (v *view) isEmpty() bool {
 			return false
 		}
 	}
-	return (v.facts.Source == version.Known || v.tried) && !v.served()
+	return (v.facts.Source == version.Known || v.tried || v.restored && len(v.versions) == 0) && !v.served()
 }
 
 // status returns the status of the database.

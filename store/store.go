@@ -47,7 +47,6 @@ type Store struct {
 
 	changing sync.Map // the paths of contents that are being created or removed, which can take long: see alone
 	dbs      sync.Map // the *dbDirs, by path: see at
-	left     error    // see Leftovers
 }
 
 // dbDir is the directory of a db. While the disk hangs on it, only who uses this db waits.
@@ -69,8 +68,7 @@ func (s *Store) at(path string) *dbDir {
 func (s *Store) of(path string) *dbDir { return s.at(filepath.Dir(filepath.Dir(path))) }
 
 // Open opens the store in dir, which is made if it does not exist. It takes the store's lock,
-// which another process may hold (see [ErrLocked]), and removes what was left unfinished by the
-// last owner.
+// which another process may hold (see [ErrLocked]).
 func Open(dir string) (*Store, error) {
 	if err := fsys.OS.MkdirAll(dir); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
@@ -93,9 +91,6 @@ func OpenFS(fsys fsys.FS, dir string) (*Store, error) {
 	s := &Store{data: filepath.Join(dir, dataDir), fs: fsys}
 	s.names.Store(uint64(rand.Uint32()) << 20)
 	if err := fsys.MkdirAll(s.data); err != nil {
-		return nil, fmt.Errorf("opening the store: %w", err)
-	}
-	if err := s.sweep(); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", err)
 	}
 	return s, nil
@@ -127,20 +122,8 @@ func (s *Store) contentPath(db string, in content.Input) (string, error) {
 	return filepath.Join(path, in.Name, in.Hash), nil
 }
 
-// Databases lists the dbs of which there is a content, or may be one in a directory that cannot be read, sorted.
-func (s *Store) Databases() ([]string, error) {
-	dbs, err := subdirs(s.fs, s.data, names.Valid)
-	if err != nil {
-		return nil, err
-	}
-	var found []string
-	for _, db := range dbs {
-		if all, err := s.Contents(db); err != nil || len(all) > 0 {
-			found = append(found, db)
-		}
-	}
-	return found, nil
-}
+// Databases lists the dbs that have a directory, sorted. It looks into none, as the disk may hang on one.
+func (s *Store) Databases() ([]string, error) { return subdirs(s.fs, s.data, names.Valid) }
 
 // Contents lists the inputs of which there is a content of a db, in ascending order of names and hashes, complete or not, also
 // those whose manifest cannot be looked at. Of an unknown db there are none.

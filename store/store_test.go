@@ -158,9 +158,24 @@ func TestStore(t *testing.T) {
 // memStore opens a store on f.
 func memStore(t *testing.T, f *faultfs.FS) *Store {
 	t.Helper()
-	s, err := OpenFS(f, "/s")
-	expect.NoError(t, err)
+	s, err := openSwept(f)
+	if s == nil {
+		t.Fatal(err)
+	}
 	return s
+}
+
+// openSwept opens the store as a node does, which then sweeps each db.
+func openSwept(f fsys.FS) (*Store, error) {
+	s, err := OpenFS(f, "/s")
+	if err != nil {
+		return nil, err
+	}
+	dbs, err := s.Databases()
+	for _, db := range dbs {
+		err = errors.Join(err, s.Sweep(db))
+	}
+	return s, err
 }
 
 // filled is a store with a version of plan A that has its blocks 0 and 1.

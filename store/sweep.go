@@ -15,24 +15,14 @@ import (
 // ours matches the names of files and directories that the directory of a content may have, if nobody but sequins has been there.
 var ours = regexp.MustCompile(`^(MANIFEST\.json(\.\d+\.tmp)?|tmp|\d{5,}\.block(\.\d+\.tmp|\.corrupt)?)$`)
 
-// sweep removes what the last owner of the store left: temporary files, directories of
-// contents that have no manifest. Which contents are of use it does not know.
-func (s *Store) sweep() error {
-	dbs, err := subdirs(s.fs, s.data, names.Valid)
-	for _, db := range dbs {
-		s.left = errors.Join(s.left, s.sweepDB(db))
-	}
-	return err
-}
-
-// Leftovers returns what could not be cleaned up when the store was opened, nil if
-// everything was. It is tried again at the next start.
-func (s *Store) Leftovers() error { return s.left }
-
-// sweepDB is sweep for one db. What cannot be removed does not keep it from going on.
-func (s *Store) sweepDB(db string) error {
+// Sweep removes what the last owner of the store left of a db: temporary files, directories of contents that have no manifest. It is
+// called before anything else is done with the db. What cannot be removed does not keep it from going on, and is tried again at the next start.
+func (s *Store) Sweep(db string) error {
 	path := filepath.Join(s.data, db)
 	entries, err := s.fs.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	errs := []error{err}
 	for _, e := range entries {
 		switch name := filepath.Join(path, e.Name()); {
