@@ -238,7 +238,7 @@ func (c *Cluster) updateMembership() {
 	same := func(a, b Member) bool {
 		return a.ShardID == b.ShardID && a.Addr == b.Addr && a.settings() == b.settings()
 	}
-	if ms.listed == old.listed && ms.rule == old.rule && slices.EqualFunc(old.all, ms.all, same) {
+	if ms.listed == old.listed && (ms.rule == old.rule || old.rule == "") && slices.EqualFunc(old.all, ms.all, same) {
 		ms.since = old.since
 	}
 	c.members.Store(ms)

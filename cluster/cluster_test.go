@@ -197,6 +197,7 @@ func TestCluster(t *testing.T) {
 			"reports":                  testReports,
 			"alone after away":         testAloneAfterAway,
 			"rule":                     testRule,
+			"first rule":               testFirstRule,
 			"rule of others":           testRuleOfOthers,
 			"upstream first":           testUpstreamFirst,
 			"upstream later":           testUpstreamLater,

@@ -147,6 +147,18 @@ func testRule(t *testing.T, server string) {
 	}
 }
 
+// The first rule that a node learns does not begin its wait for quiet members anew; another one does.
+func testFirstRule(t *testing.T, server string) {
+	c, _ := newFollowers(t, server).node("a")
+	began := c.members.Load().since
+	for rule, want := range []bool{true, false} {
+		c.updateRule([]zk.Entry{{Name: []string{"balanced", "round_robin"}[rule]}})
+		if got := c.members.Load().since.Equal(began); got != want {
+			t.Errorf("with rule %s, the wait goes on: %v", ruleOf(c), got)
+		}
+	}
+}
+
 // A router follows the rule, and leaves it to nodes that hold partitions to create it. So do nodes whose settings name a rule.
 func testRuleOfOthers(t *testing.T, server string) {
 	for name, options := range map[string]func(*Options){
