@@ -154,6 +154,8 @@ func TestDidYouMean(t *testing.T) {
 		args []string
 		want string
 	}{
+		{[]string{"gt"}, `sequins: there is no command "gt"; did you mean get?`},
+		{[]string{""}, `sequins: there is no command ""; see sequins --help`},
 		{[]string{"stauts"}, `sequins: there is no command "stauts"; did you mean status?`},
 		{[]string{"versions", "--sauce", "x"}, "sequins: unknown flag: --sauce; see sequins versions --help"},
 		{[]string{"config", "x"}, `sequins: unknown command "x" for "sequins config"; see sequins config --help`},

@@ -128,9 +128,14 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := fmt.Errorf("there is no command %q", args[0])
-	cmd.SuggestionsMinimumDistance = 2 // letters
-	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
-		err = usageError(fmt.Errorf("%w%s", err, nearest.DidYouMean(meant[0])))
+	var known []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			known = append(known, sub.Name())
+		}
+	}
+	if meant := nearest.Of(args[0], known); meant != "" {
+		err = usageError(fmt.Errorf("%w%s", err, nearest.DidYouMean(meant)))
 	}
 	return err
 }
