@@ -123,6 +123,10 @@ func walk(dir string) (all []dataFile) {
 			all = append(all, dataFile{path: file, err: ofFile(err, false), found: true})
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
+		case entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()) && serr != nil: // a load fails, too
+			all = append(all, dataFile{path: file, err: ofFile(serr, false)})
+		case entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()) && info.IsDir():
+			all = append(all, walk(file)...) // the kernel refuses a path with more than 40 links
 		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))
 		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):

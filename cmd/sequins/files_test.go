@@ -88,11 +88,16 @@ func TestVerifyGood(t *testing.T) {
 			t.Errorf("%v: said %q", args, r.stdout)
 		}
 	}
-	link := filepath.Join(t.TempDir(), "link")
+	db := t.TempDir()
+	link := filepath.Join(db, "link")
 	expect.NoError(t, os.Symlink(dir, link))
-	if r := sequins(t, "verify", link); r.stdout != "3 files with 23 records are good\n" {
-		t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
+	for _, linked := range []string{link, db} {
+		if r := sequins(t, "verify", linked); r.stdout != "3 files with 23 records are good\n" {
+			t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
+		}
 	}
+	expect.NoError(t, os.Symlink("/nowhere", filepath.Join(db, "dangling")))
+	sequins(t, "verify", db).wants(t, exitAbsent, "bad: stat "+db+"/dangling: no such file or directory", "sequins: 1 of 4 files are bad")
 }
 
 func TestVerifyFixtures(t *testing.T) {
