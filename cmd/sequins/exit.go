@@ -128,13 +128,8 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := fmt.Errorf("there is no command %q", args[0])
-	var known []string
-	for _, sub := range cmd.Commands() {
-		if !sub.Hidden {
-			known = append(known, sub.Name())
-		}
-	}
-	if meant := nearest.Of(args[0], known); meant != "" {
+	cmd.SuggestionsMinimumDistance = 2 // letters
+	if meant := nearest.Of(args[0], cmd.SuggestionsFor(args[0])); meant != "" {
 		err = usageError(fmt.Errorf("%w%s", err, nearest.DidYouMean(meant)))
 	}
 	return err

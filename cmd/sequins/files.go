@@ -120,12 +120,10 @@ func walk(dir string) (all []dataFile) {
 		regular := serr == nil && info.Mode().IsRegular() // or a link to such a file
 		switch {
 		case err != nil:
-			all = append(all, dataFile{path: file, err: ofFile(err, false), found: true})
+			all = append(all, dataFile{path: file, err: ofFile(err, false), found: file != root})
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
-		case entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()) && serr != nil: // a load fails, too
-			all = append(all, dataFile{path: file, err: ofFile(serr, false)})
-		case entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()) && info.IsDir():
+		case !regular && entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()):
 			all = append(all, walk(file)...) // the kernel refuses a path with more than 40 links
 		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))

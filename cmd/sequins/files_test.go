@@ -97,7 +97,7 @@ func TestVerifyGood(t *testing.T) {
 		}
 	}
 	expect.NoError(t, os.Symlink("/nowhere", filepath.Join(db, "dangling")))
-	sequins(t, "verify", db).wants(t, exitAbsent, "bad: stat "+db+"/dangling: no such file or directory", "sequins: 1 of 4 files are bad")
+	sequins(t, "verify", db).wants(t, exitAbsent, "bad: lstat "+db+"/dangling/: no such file or directory", "sequins: 1 of 4 files are bad")
 }
 
 func TestVerifyFixtures(t *testing.T) {
