@@ -84,7 +84,7 @@ func (f *fileFlags) expand(ctx context.Context, report io.Writer, arg string) []
 		return all
 	}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		return walk(arg)
+		return walk(arg, make(map[string]bool))
 	}
 	return []dataFile{localFile(arg)}
 }
@@ -111,8 +111,13 @@ func openLocal(path string, offset int64) (*os.File, error) {
 	return f, nil
 }
 
-// walk returns the files below a local directory.
-func walk(dir string) (all []dataFile) {
+// walk returns the files below a local directory. Links to directories, which can lead back, are followed to each once: seen has their paths.
+func walk(dir string, seen map[string]bool) (all []dataFile) {
+	real, err := filepath.EvalSymlinks(dir)
+	if seen[real] && err == nil {
+		return nil
+	}
+	seen[real] = true
 	var manifests []dataFile
 	root := strings.TrimRight(dir, "/") + "/"                                          // which is followed if it is a link
 	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // only this function could fail
@@ -124,7 +129,7 @@ func walk(dir string) (all []dataFile) {
 		case file != root && source.Hidden(entry.Name()) && entry.IsDir():
 			return filepath.SkipDir
 		case !regular && entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()):
-			all = append(all, walk(file)...) // the kernel refuses a path with more than 40 links
+			all = append(all, walk(file, seen)...)
 		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))
 		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):

@@ -91,6 +91,8 @@ func TestVerifyGood(t *testing.T) {
 	db := t.TempDir()
 	link := filepath.Join(db, "link")
 	expect.NoError(t, os.Symlink(dir, link))
+	expect.NoError(t, os.Symlink(".", filepath.Join(db, "again")))
+	expect.NoError(t, os.Symlink(".", filepath.Join(db, "once more")))
 	for _, linked := range []string{link, db} {
 		if r := sequins(t, "verify", linked); r.stdout != "3 files with 23 records are good\n" {
 			t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
