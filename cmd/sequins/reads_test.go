@@ -130,7 +130,7 @@ func TestReadErrorsOfANode(t *testing.T) {
 		{exitAbsent, s.base + ` has no database "xyz"`, []string{"scan", "--server", s.base, "xyz"}},
 		{exitAbsent, s.base + ` has no database "number"; did you mean numbers?`, []string{"status", "--server", s.base, "number"}},
 		{exitAbsent, s.base + ` has no database "number"; did you mean numbers?`, []string{"diff", "number", "1", "2", "--server", s.base}},
-		{exitAbsent, s.base + ` answers with 404 Not Found: version 2 of numbers is not on this node`, []string{"diff", "numbers", "1", "2", "--server", s.base}},
+		{exitAbsent, s.base + ` answers with 404 Not Found: version 2 of numbers is not on this node: its status names those that are`, []string{"diff", "numbers", "1", "2", "--server", s.base}},
 		{exitUnreachable, s.base + " answers with 503 Service Unavailable: ", []string{"get", "--server", s.base, "awkward", "empty", "--at-least", "2"}},
 		{exitUnreachable, "http://" + nobody + " refuses the connection: ", []string{"get", "--server", nobody, "awkward", "k"}},
 		{exitUsage, `"h:1" with a user is not the host:port of a node: a URL can have one`, []string{"get", "--server", "u:hunter2@h:1", "words", "k"}},

@@ -347,7 +347,7 @@ func TestErrors(t *testing.T) {
 	addVersion(t, set, "1", 1, map[string]string{"a": "1"}, func(int) bool { return true })
 	addr := node(t, set, nil)
 	for path, want := range map[string]string{
-		"db?diff=1": "400", "db?diff=": "400", "db?diff=1..": "400", "db?diff=../..": "400", "db?diff=1..9": "404: version 9 of db is not on this node",
+		"db?diff=1": "400", "db?diff=": "400", "db?diff=1..": "400", "db?diff=../..": "400", "db?diff=1..9": "404: version 9 of db is not on this node: its status names those that are",
 		"db?diff=9..1": "404: version 9", "other?diff=1..1": "404: there is no database other", "db?diff=1..%zz": "400",
 	} {
 		resp, err := http.Get("http://" + addr + "/" + path)

@@ -49,7 +49,7 @@ func (h Handler) Serve(ctx context.Context, w http.ResponseWriter, db, query str
 	case reads.Busy:
 		return http.StatusServiceUnavailable, "too many ordered reads at the same time: try again"
 	case reads.NotHere:
-		return http.StatusNotFound, fmt.Sprintf("version %s of %s is not on this node", missing, db)
+		return http.StatusNotFound, fmt.Sprintf("version %s of %s is not on this node: its status names those that are", missing, db)
 	default:
 		return http.StatusNotFound, "there is no database " + db
 	}
