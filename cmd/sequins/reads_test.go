@@ -4,16 +4,23 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
+	"sequins/internal/human"
 	"sequins/internal/term"
 	"sequins/load"
 	"sequins/test/expect"
@@ -296,6 +303,31 @@ func TestScan(t *testing.T) {
 }
 
 // A reader that has enough ends a large scan quietly.
+// Wherever an answer breaks off, it is told how many records came.
+func TestScanThatBreaksOff(t *testing.T) {
+	s := serveRecords(t, "")
+	for length := int64(1); length < 250; length += 3 {
+		cut := httptest.NewServer(&httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(&url.URL{Scheme: "http", Host: strings.TrimPrefix(s.base, "http://")})
+			},
+			ModifyResponse: func(a *http.Response) error {
+				a.Body = struct {
+					io.Reader
+					io.Closer
+				}{io.MultiReader(io.LimitReader(a.Body, length), iotest.ErrReader(io.ErrUnexpectedEOF)), a.Body}
+				return nil
+			},
+			ErrorLog: log.New(io.Discard, "", 0),
+		})
+		r := sequins(t, "scan", "numbers", "--server", cut.URL)
+		if want := fmt.Sprintf("after %s of version 1: ", human.Plural(strings.Count(r.stdout, "\n"), "record")); r.code != exitUnreachable || !strings.Contains(r.stderr, want) {
+			t.Errorf("after %d bytes: %d, %q", length, r.code, r.stderr)
+		}
+		cut.Close()
+	}
+}
+
 func TestScanIntoAPipeThatCloses(t *testing.T) {
 	s := serveRecords(t, "")
 	for _, args := range []string{"scan numbers --server " + s.base, "cat " + numbersFile(t, s)} {

@@ -99,14 +99,17 @@ func (f *scanFlags) print(cmd *cobra.Command, c *client.Node, db string, g clien
 	defer s.Close() //nolint:errcheck // it is only read
 	out := newRecordPrinter(cmd.OutOrStdout(), f.json)
 	var n int64
-	for ; err == nil && s.Next(); n++ {
+	for ; s.Next(); n++ {
 		if f.keysOnly {
 			err = out.key(s.Key(), record{})
 		} else {
 			err = out.record(s.Key(), s.WriteValue)
 		}
+		if err != nil {
+			break
+		}
 	}
-	if err == nil && s.Err() != nil {
+	if s.Err() != nil && out.out.Flush() == nil { // otherwise the output has failed
 		err = fmt.Errorf("after %s of version %s: %w", human.Plural(int(n), "record"), term.Clean(s.Version), s.Err())
 	}
 	if err == nil && f.json {
