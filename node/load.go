@@ -213,6 +213,7 @@ func (lo *loads) loadBlocks(ctx context.Context, process *loadproc.Process, m st
 	published() // what has been linked, not before the load has started: it may be all
 	job := transfer.Job{Dir: dir, Partitioner: partitioner, Want: l.room.Want, Published: published}
 	if process == nil {
+		l.stage.Store(fetching)
 		return l.fill.Fill(ctx, job)
 	}
 	job.Published = func() {

@@ -194,7 +194,7 @@ var stages = map[int32]string{
 	waitingForTurn: "waiting for other databases' loads",
 	planning:       "looking at the files",
 	copying:        "loading",
-	fetching:       "copying from other nodes what they load",
+	fetching:       "copying from other nodes",
 }
 
 // divergence describes a current version whose files have changed; "" if they have not.

@@ -310,7 +310,7 @@ func (p *pinning) versions(version string) ([]string, error) {
 		return nil, withCode(exitAbsent, fmt.Errorf("%s is not in the source: sequins versions lists what is; --force writes it nevertheless%s",
 			p.src.Path(p.db, version), nearest.DidYouMean(nearest.Of(version, all))))
 	}
-	return all, ofSource(p.src, err)
+	return all, ofSource(p.src, withNearest(p.ctx, p.src, p.db, err))
 }
 
 func (p *pinning) rollback(bad string) error {

@@ -99,6 +99,7 @@ func TestPinErrors(t *testing.T) {
 		{exitAbsent, filepath.Join(source, "words", "9") + " is not in the source", []string{"rollback", "words", "9"}},
 		{exitAbsent, filepath.Join(source, "words", "9") + " is not in the source", []string{"pin", "words", "9"}},
 		{exitAbsent, "", []string{"rollback", "none", "1"}},
+		{exitAbsent, "open " + filepath.Join(source, "wrds") + ": no such file or directory; did you mean words?", []string{"pin", "wrds", "1"}},
 	} {
 		r := sequins(t, append(test.args, "--source", source)...)
 		r.wants(t, test.code, "sequins: "+test.want)

@@ -138,11 +138,7 @@ const maxLookups = 8
 func (l *lister) database(ctx context.Context, db string) (d dbListing, err error) {
 	d = dbListing{Database: db, Versions: []versionListing{}}
 	in, err := source.ListNames(ctx, l.src, db)
-	if errors.Is(err, fs.ErrNotExist) {
-		if known, derr := source.Databases(ctx, l.src); derr == nil {
-			err = fmt.Errorf("%w%s", err, nearest.DidYouMean(nearest.Of(db, known)))
-		}
-	}
+	err = withNearest(ctx, l.src, db, err)
 	var failed error
 	if err == nil {
 		d.Versions, failed, err = l.lookAll(ctx, db, in.Names)
@@ -154,6 +150,15 @@ func (l *lister) database(ctx context.Context, db string) (d dbListing, err erro
 	slices.Reverse(d.Versions)
 	l.remarks = append(l.remarks, in.Remarks(db)...)
 	return d, failed
+}
+
+// withNearest adds to the error of a database that the source does not have the name of one that it has.
+func withNearest(ctx context.Context, src source.Source, db string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	known, _ := source.Databases(ctx, src) // without them, no name is added
+	return fmt.Errorf("%w%s", err, nearest.DidYouMean(nearest.Of(db, known)))
 }
 
 // lookAll inspects versions, several at a time. failed is of those that cannot be read.
