@@ -326,7 +326,7 @@ func beNode() {
 }
 
 // A node that is killed leaves nothing that writes: its load process ends with it, and what that has written is gone when
-// the store is opened.
+// the store is swept.
 func TestNodeIsKilled(t *testing.T) {
 	w := newWorld(t)
 	expect.NoError(t, w.store.Close())
@@ -349,6 +349,7 @@ func TestNodeIsKilled(t *testing.T) {
 	local, err := store.Open(w.dir)
 	expect.NoError(t, err)
 	w.store = local
+	expect.NoError(t, local.Sweep("db"))
 	if names := w.left(); len(names) != 1 {
 		t.Errorf("left: %v", names)
 	}
