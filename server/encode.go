@@ -65,7 +65,7 @@ func (w *writer) encode() {
 	if err != nil {
 		length = -1
 	}
-	if w.r.code != http.StatusOK || !w.isWorthwhile(length) {
+	if w.r.code != http.StatusOK || 0 <= length && length < w.r.delivery.MinEncoded || isCompressed(h.Get("Content-Type")) {
 		return
 	}
 	if w.r.method != http.MethodHead {
@@ -91,11 +91,6 @@ func weaken(h http.Header) {
 	if tag := h.Get("ETag"); strings.HasPrefix(tag, `"`) {
 		h["Etag"] = []string{"W/" + tag}
 	}
-}
-
-// isWorthwhile reports whether an answer of this length, or -1, is large enough and not compressed yet.
-func (w *writer) isWorthwhile(length int64) bool {
-	return (length < 0 || length >= w.r.delivery.MinEncoded) && !isCompressed(w.Header().Get("Content-Type"))
 }
 
 // compressed begin the media types whose data is compressed, besides those that gzhttp knows.

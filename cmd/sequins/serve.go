@@ -89,7 +89,6 @@ func serve(ctx context.Context, stderr io.Writer, flags serveFlags) error {
 	signal.Ignore(syscall.SIGPIPE) // a reader of the log that ends is no reason to end
 	early := make(chan os.Signal, 1)
 	signal.Notify(early, syscall.SIGHUP) // which would end the process
-	defer signal.Stop(early)
 	d, err := daemon.Start(ctx, given, buildName(), stderr)
 	if err != nil {
 		return err
