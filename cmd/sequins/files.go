@@ -132,7 +132,7 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 			all = append(all, walk(file, seen)...)
 		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))
-		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
+		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()) && !besideData(file):
 			d := localFile(file)
 			d.found = true
 			all = append(all, d)
@@ -143,6 +143,13 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 		all = matchManifest(m, all)
 	}
 	return all
+}
+
+// besideData reports whether a file is one of a MapFile that a load does not read.
+func besideData(file string) bool {
+	dir, name := path.Split(file)
+	info, err := os.Stat(dir + "data")
+	return (name == "index" || name == "bloom") && err == nil && info.Mode().IsRegular()
 }
 
 func (f *fileFlags) version(ctx context.Context, report io.Writer, dir string) ([]dataFile, error) {

@@ -102,6 +102,17 @@ func TestVerifyGood(t *testing.T) {
 	sequins(t, "verify", db).wants(t, exitAbsent, "bad: lstat "+db+"/dangling/: no such file or directory", "sequins: 1 of 4 files are bad")
 }
 
+// A load reads only the data of a MapFile. The index is a SequenceFile, too.
+func TestVerifyMapFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "part-r-00000")
+	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "data"), awkward...)
+	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "index"), awkward...)
+	writeFile(t, filepath.Join(dir, "bloom"), "of a BloomMapFile")
+	if r := sequins(t, "verify", dir); r.stdout != "1 files with 7 records are good\n" {
+		t.Errorf("said %q, %q", r.stdout, r.stderr)
+	}
+}
+
 func TestVerifyFixtures(t *testing.T) {
 	r := sequins(t, "verify", harness.FixturesDir(t))
 	r.wants(t, exitOK)

@@ -26,9 +26,9 @@ A DIR of this machine is searched recursively; it can be the local store of a
 running sequins. A DIR that is a URL is that of a version, <source>/<db>/<version>;
 the tables of --config for its source, such as [s3], hold, and without it,
 credentials are those of the environment. Files that a load does not read are
-skipped in a DIR: names that begin with _ or ., Sparkey indexes (.spi), and other
-files of a local store. Any other file is bad, and so are all of these if they are
-named as FILE. In a DIR with finished blocks they are compared with their manifest.` + fieldHelp + `
+skipped in a DIR: names that begin with _ or ., Sparkey indexes (.spi), index and
+bloom of a MapFile, and other files of a local store. Any other file is bad, and
+so are all of these if they are named as FILE. In a DIR with finished blocks they are compared with their manifest.` + fieldHelp + `
 
 Prints each bad file with the offset. Exits with 6 if a file is damaged, 3 if a
 file does not exist or there is nothing to verify, and 5 if the source does not
