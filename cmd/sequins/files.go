@@ -123,6 +123,7 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // only this function could fail
 		info, serr := os.Stat(file)
 		regular := serr == nil && info.Mode().IsRegular() // or a link to such a file
+		data, derr := os.Stat(filepath.Join(filepath.Dir(file), "data"))
 		switch {
 		case err != nil:
 			all = append(all, dataFile{path: file, err: ofFile(err, false), found: file != root})
@@ -130,9 +131,10 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 			return filepath.SkipDir
 		case !regular && entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()):
 			all = append(all, walk(file, seen)...)
+		case derr == nil && data.Mode().IsRegular() && (entry.Name() == "index" || entry.Name() == "bloom"): // of a MapFile, of which a load reads data
 		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))
-		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()) && !besideData(file):
+		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):
 			d := localFile(file)
 			d.found = true
 			all = append(all, d)
@@ -143,13 +145,6 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 		all = matchManifest(m, all)
 	}
 	return all
-}
-
-// besideData reports whether a file is one of a MapFile that a load does not read.
-func besideData(file string) bool {
-	dir, name := path.Split(file)
-	info, err := os.Stat(dir + "data")
-	return (name == "index" || name == "bloom") && err == nil && info.Mode().IsRegular()
 }
 
 func (f *fileFlags) version(ctx context.Context, report io.Writer, dir string) ([]dataFile, error) {
