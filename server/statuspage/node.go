@@ -27,7 +27,10 @@ func newPage(st *status.Status, only string, now time.Time) *page {
 		db := st.DBs[name]
 		level, _, _ := db.Health(st.Node)
 		notes := slices.Concat(dbNotes(db, st.Node), versionNotes(db, st.Node, now))
-		r := dbRow{Name: name, Level: level, Notes: notes[:min(len(notes), 4)], Traffic: db.Asked()}
+		if len(notes) > 4 {
+			notes = append(notes[:4], note{Level: "dim", Text: fmt.Sprintf("and %d more", len(notes)-4)})
+		}
+		r := dbRow{Name: name, Level: level, Notes: notes, Traffic: db.Asked()}
 		if current := db.Current(st.Node); current != "" {
 			r.Current = newVersionView(current, db.Versions[current], st.Node)
 		}
@@ -77,7 +80,7 @@ func dbNotes(db status.DB, node string) (notes []note) {
 	return notes
 }
 
-// versionNotes returns what there is to say of the versions of a db that are not served, and of errors, the newest first.
+// versionNotes returns what there is to say of the versions of a db that are not served, and of errors: first of loads, then of the newest.
 func versionNotes(db status.DB, node string, now time.Time) (notes []note) {
 	current := db.Current(node)
 	for _, name := range slices.Backward(slices.Sorted(maps.Keys(db.Versions))) {
@@ -85,7 +88,7 @@ func versionNotes(db status.DB, node string, now time.Time) (notes []note) {
 		n := v.Nodes[node]
 		switch p := n.Progress; {
 		case p != nil:
-			notes = append(notes, note{busy, fmt.Sprintf("%s: loading, %d %%%s", name, percent(p.BytesDone, p.Bytes), left(p, now)), p})
+			notes = slices.Insert(notes, 0, note{busy, fmt.Sprintf("%s: loading, %d %%%s", name, percent(p.BytesDone, p.Bytes), left(p, now)), p})
 		case n.Error != "":
 			notes = append(notes, note{Level: status.LevelBad, Text: name + ": " + v.Brief(n.Error, name)})
 		case name > current && n.State != status.Removing && n.Detail != "":

@@ -117,6 +117,22 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// Many versions that failed hide neither a load nor that there are more of them.
+func TestManyFailedVersions(t *testing.T) {
+	versions := map[string]status.Version{"1": {Nodes: map[string]status.OnNode{"n": {Progress: &status.Progress{Bytes: 100, BytesDone: 50}}}}}
+	for _, name := range []string{"2", "3", "4", "5", "6"} {
+		versions[name] = status.Version{Nodes: map[string]status.OnNode{"n": {Error: "broken", State: status.Error}}}
+	}
+	st := &status.Status{Node: "n", DBs: map[string]status.DB{"words": {Versions: versions}}}
+	var got []string
+	for _, n := range newPage(st, "", pageTime).DBs[0].Notes {
+		got = append(got, n.Text)
+	}
+	if diff := cmp.Diff([]string{"1: loading, 50 %", "6: broken", "5: broken", "4: broken", "and 2 more"}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // A hint is on the page of the node and on that of its database, with the section of the runbook.
 func TestHintsOnPages(t *testing.T) {
 	st := status.Status{Node: "n", DBs: map[string]status.DB{"words": {Hints: []string{"1 of 3 nodes hold nothing"}}}}
