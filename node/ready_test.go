@@ -93,7 +93,7 @@ func TestReadyWhenOthersAreThere(t *testing.T) {
 			c := newCluster()
 			n := f.follow(t, func(o *Options) { o.Cluster = c })
 			time.Sleep(wholeTimeout / 2)
-			if ok, why := n.Ready(""); ok || why != "it waits for nodes that hold partitions of fruit which no node has that is known yet, for 5 s" {
+			if ok, why := n.Ready(""); ok || why != "it waits for nodes that hold partitions of fruit which no node has that is known yet (for 5 s)" {
 				t.Errorf("ready: %v, %q", ok, why)
 			}
 			if n.current("fruit") != "1" || len(c.has("1")) != 1 {

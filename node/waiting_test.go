@@ -21,7 +21,7 @@ func TestWaits(t *testing.T) {
 			o.Cluster, o.Joining = c, func() *status.Wait { return &joining }
 		})
 		since := n.admission.Swap(nil) // as during the start
-		if ok, why := n.Ready(""); ok || why != "it waits for ZooKeeper (connection refused), for 12 s" {
+		if ok, why := n.Ready(""); ok || why != "it waits for ZooKeeper (connection refused) (for 12 s)" {
 			t.Errorf("%v, %q", ok, why)
 		}
 		if ok, why := n.Ready("fruit"); ok || !strings.Contains(why, "ZooKeeper") {

@@ -23,7 +23,7 @@ func TestWaitingForZooKeeper(t *testing.T) {
 	s := &served{process: start(t, cmd, cmd.StderrPipe), base: "http://" + addr}
 	s.waitFor(`level=WARN msg="joining the cluster; no requests for keys are answered before" .*waiting_for="ZooKeeper \(`)
 	s.await("/readyz", "the reason", func(r *http.Response, body string) bool {
-		return r.StatusCode == 503 && strings.HasPrefix(body, "not ready: it waits for ZooKeeper (connection: ") && strings.Contains(body, "connection refused") && strings.Contains(body, ", for ")
+		return r.StatusCode == 503 && strings.HasPrefix(body, "not ready: it waits for ZooKeeper (connection: ") && strings.Contains(body, "connection refused") && strings.Contains(body, " (for ")
 	})
 	if r, body := s.get("/livez"); r.StatusCode != 200 {
 		t.Errorf("/livez: %s %s", r.Status, body)

@@ -44,7 +44,7 @@ func (w Wait) Line(now time.Time) string {
 	if w.Since.IsZero() {
 		return w.What
 	}
-	return w.What + ", for " + human.Duration(max(0, now.Sub(w.Since)))
+	return w.What + " (for " + human.Duration(max(0, now.Sub(w.Since))) + ")"
 }
 
 // Blocking returns those of the things that a node waits for which keep it from being ready.
