@@ -315,3 +315,34 @@ func TestDirectoriesWithoutVersions(t *testing.T) {
 		t.Errorf("the state of nuts: %v", err)
 	}
 }
+
+// A database of which only the state is left, as after a crash during its removal, or whose directory is somebody's, keeps no node
+// from being ready, also while the source cannot be read.
+func TestStartWithWhatIsLeft(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		f := newFixture(t)
+		f.put("fruit", "1", 1, fruit...)
+		r := f.run()
+		r.serves("fruit", "1")
+		r.stop()
+		f.state("nuts", func(s *store.State) { s.Served = f.manifest("fruit", "1").Content() })
+		strange := filepath.Join(f.store, "data", "strange", "file")
+		expect.NoError(t, os.MkdirAll(filepath.Dir(strange), 0o755))
+		expect.NoError(t, os.WriteFile(strange, nil, 0o644))
+		f.source.down.Store(down)
+		r = f.run()
+		r.serves("fruit", "1")
+		r.eventually("it is ready", func() bool {
+			ok, _ := r.Ready("")
+			return ok
+		})
+		if n := len(r.Status().DBs); n != 1 {
+			t.Errorf("%d databases", n)
+		}
+		f.source.down.Store(false)
+		f.put("nuts", "2", 1, fruit...)
+		r.Refresh()
+		r.serves("nuts", "2")
+		r.stop()
+	}
+}

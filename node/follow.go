@@ -313,10 +313,10 @@ func (f *follower) served() []string {
 	return names
 }
 
-// publish replaces the catalog by one without dbs that are being removed.
+// publish replaces the catalog by one without dbs that are being removed, and without those of which there is nothing.
 func (f *follower) publish() {
 	served := maps.Clone(f.dbs)
-	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.followed.leaving })
+	maps.DeleteFunc(served, func(_ string, d *db) bool { return d.followed.leaving || !d.followed.listed && d.view.Load().isBare() })
 	before := *f.catalog.Swap(&served)
 	for name, d := range served {
 		if before[name] != d {

@@ -61,6 +61,11 @@ func (v *view) isEmpty() bool {
 	return (v.facts.Source == version.Known || v.tried || v.restored && len(v.versions) == 0) && !v.served()
 }
 
+// isBare reports whether nothing of a db was on the disk, as after a crash during its removal, and nothing comes from elsewhere.
+func (v *view) isBare() bool {
+	return v.restored && v.facts.Taken.Name == "" && !slices.ContainsFunc(v.facts.Entries, func(e version.Entry) bool { return e.Local || e.Coverage > version.Absent })
+}
+
 // status returns the status of the database.
 func (v *view) status() status.DB {
 	s := status.DB{Versions: make(map[string]status.Version, len(v.versions)), Error: v.problem(), Pin: v.pin}
