@@ -89,7 +89,7 @@ func (f *follower) open(ctx context.Context, others []string) error {
 		break
 	}
 	f.publish()
-	return nil
+	return ctx.Err()
 }
 
 // add creates a db and starts its goroutine. listed reports whether the source lists the db; then its versions are listed. What other nodes serve

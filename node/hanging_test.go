@@ -110,3 +110,21 @@ func TestDirectoryThatHangs(t *testing.T) {
 		n.expectCurrent(t, "nuts", "1")
 	})
 }
+
+// A node that is told to end while it opens what is on its disk does not begin to serve.
+func TestEndWhileDirectoryHangs(t *testing.T) {
+	f := newFixture(t)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run()
+	r.serves("nuts", "1")
+	r.stop()
+	disk := hungDisk{fsys.OS, "nuts", make(chan struct{})}
+	r = f.run(func(o *Options) { o.Store, o.ShutdownDelay = f.storeOn(disk), patience })
+	r.cancel()
+	r.eventually("it ends", func() bool { return f.log.count("shutting down") == 2 })
+	close(disk.release)
+	r.stop()
+	if !r.admitted().IsZero() {
+		t.Error("it has begun to serve")
+	}
+}
