@@ -236,11 +236,16 @@ func testCopiedDisk(t *testing.T, server string) {
 	}
 	a, _ := f.choosing(stores[0], "a")
 	f.join(a)
+	file := filepath.Join(stores[1], "self_assigned_id")
+	expect.NoError(t, os.WriteFile(file+".tmp", []byte("1"), 0o640)) // of a node that was killed
 	b, _ := f.choosing(stores[1], "b")
 	b.patience = 100 * time.Millisecond
 	f.join(b)
 	if got := shardIDs(a, b); got != "7 1" {
 		t.Errorf("shard ids %q", got)
+	}
+	if id, err := readShardID(file); id != "1" {
+		t.Errorf("the stored shard id: %q, %v", id, err)
 	}
 	b.Leave()
 	b, _ = f.choosing(stores[1], "b")

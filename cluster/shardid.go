@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,6 +64,7 @@ func (j *joining) chooseShardID(ctx context.Context) (string, error) {
 	if stored != "" {
 		j.c.log.Warn("another node has taken this node's shard id; chose another", "previous", stored, "shard_id", id)
 	}
+	_ = os.Remove(j.c.o.ShardIDFile + ".tmp") // a node that was killed may have left it
 	// Without a newline: the original sequins uses the whole content as the id.
 	if err := fsys.WriteFile(fsys.OS, j.c.o.ShardIDFile+".tmp", j.c.o.ShardIDFile, []byte(id)); err != nil {
 		j.c.log.Error("cannot store the shard id for the next start", "shard_id", id, "error", err)
