@@ -164,10 +164,8 @@ func note(v status.Version, name string, n status.OnNode, now time.Time) string 
 	if n.Current && v.UnderreplicatedPartitions > 0 {
 		notes = append(notes, fmt.Sprintf("partitions on too few nodes: %d", v.UnderreplicatedPartitions))
 	}
-	for _, text := range []string{v.Brief(n.Error, name), n.Detail} {
-		if text != "" {
-			notes = append(notes, text)
-		}
+	if text := strings.Trim(v.Brief(n.Error, name)+"; "+n.Detail, "; "); text != "" {
+		notes = append(notes, text)
 	}
 	return strings.Join(notes, ", ")
 }

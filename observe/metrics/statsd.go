@@ -43,13 +43,6 @@ func (m *Metrics) SendTo(address, cluster string) (*Statsd, error) {
 // Close sends the remaining data and stops.
 func (s *Statsd) Close() error { return s.client.Close() }
 
-// requests sends the number of requests of a db since the last call.
-func (s *Statsd) requests(db string, n uint64) {
-	if s != nil && db != "" && n > 0 {
-		_ = s.client.Count("db.requests", int64(n), []string{"db:" + tagValue(db)}, 1) // the only error is a closed client
-	}
-}
-
 func dbTag(db string) []string { return []string{"sequins_db:" + tagValue(db)} }
 
 // tagValue returns the name of a db as the value of a tag. Commas separate tags.

@@ -49,8 +49,9 @@ func (s *Server) FollowTraffic(ctx context.Context) {
 func (s *Server) endPeriods() {
 	now := time.Now()
 	for name, k := range s.keys() {
-		n, _, _ := k.endPeriod(now).lookups.counts()
-		s.statsd.requests(name, n)
+		if n, _, _ := k.endPeriod(now).lookups.counts(); s.statsd != nil && name != "" && n > 0 {
+			_ = s.statsd.client.Count("db.requests", int64(n), []string{"db:" + tagValue(name)}, 1) // the only error is a closed client
+		}
 	}
 }
 

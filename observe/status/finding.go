@@ -23,7 +23,7 @@ type Finding struct {
 	// Runbook is the anchor of its section in docs/RUNBOOK.md. The section of an alert has its name, in lower case.
 	Runbook string
 
-	health string // what the health says of it, if it is the first; "" for the beginning of Text
+	health string // what the health says of it, if it is the first, and of dbs also behind others of dbs; "" for the beginning of Text
 }
 
 // Line returns the text of a finding, and for how long it has been so.

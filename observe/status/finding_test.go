@@ -46,7 +46,7 @@ func TestFindings(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if st.Level != LevelBad || st.Health != "Serving 3 databases; 1 with partitions that no node holds." {
+	if st.Level != LevelBad || st.Health != "Serving 3 databases; 1 with partitions that no node holds; 1 with a version that could not be loaded." {
 		t.Errorf("%s %q", st.Level, st.Health)
 	}
 }

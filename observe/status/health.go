@@ -3,6 +3,7 @@ package status
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Levels of health.
@@ -73,10 +74,16 @@ func (st *Status) health(ready bool, reason string) {
 		st.Level, st.Health, st.Runbook = LevelBad, "Not ready: "+reason+".", "not-ready"
 		return
 	}
+	var first Finding
 	for _, f := range st.Findings() {
-		if f.Level != LevelNote {
+		count, ofDBs := strings.CutPrefix(f.health, st.serving()+"; ")
+		switch {
+		case f.Level == LevelNote:
+		case first.Level == "":
+			first = f
 			st.Level, st.Health, st.Runbook = f.Level, st.says(f), f.Runbook
-			return
+		case ofDBs && first.Text == "":
+			st.Health = strings.TrimSuffix(st.Health, ".") + "; " + count
 		}
 	}
 }
