@@ -151,9 +151,13 @@ func (c *check) converges(node string, reads []Read) {
 		if c.downAt(node, calm.At) {
 			continue
 		}
-		limit, seen := calm.At+c.Convergence, false
+		limit, seen, latest := calm.At+c.Convergence, false, ""
 		for _, r := range reads {
+			if showsCurrent(r) {
+				latest = max(latest, r.Version)
+			}
 			switch {
+			case r.Code == http.StatusGone && latest > r.Exact: // its cursor has expired
 			case refused(r):
 				if r.AtLeast != "" && r.AtLeast <= calm.Version && r.Start > limit && !c.starting(r) {
 					c.violated(staysBehind, r, "%v after the last fault; version %q was complete", r.Start-calm.At, calm.Version)

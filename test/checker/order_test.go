@@ -59,6 +59,10 @@ func TestSessions(t *testing.T) {
 		{"behind for a while", []Event{of(300, Calm, "v3"), at(0, Down, "m")}, []Read{behind.with(after(900 * ms)), read(1290, "v3")}, ""},
 		{"behind for too long", []Event{of(300, Calm, "v3"), at(0, Down, "m")}, []Read{read(1290, "v3").with(exactly("v3")), behind.with(after(1090 * ms))},
 			"nothing asked, refusal, stays behind"},
+		{"a cursor that expires long after the last fault", []Event{of(300, Calm, "v2"), at(0, Down, "m")}, []Read{read(400, "v2"), read(1380, "v3"),
+			within(1390, "v2", Bounds{After: "a"}).with(status(410)).with(exactly("v2")).with(atLeast("v2"))}, ""},
+		{"a cursor that is refused by a node that stays behind", []Event{of(300, Calm, "v2"), at(0, Down, "m")}, []Read{read(400, "v1"),
+			within(1390, "v2", Bounds{After: "a"}).with(status(410)).with(exactly("v2")).with(atLeast("v2"))}, "nothing asked, stays behind"},
 		{"behind a later version", []Event{of(300, Calm, "v2"), at(0, Down, "m")}, []Read{read(400, "v2"), behind.with(after(1090 * ms))}, ""},
 
 		{"gone", nil, []Read{read(210, "v3"), gone}, ""},
