@@ -118,12 +118,14 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 		return nil
 	}
 	seen[real] = true
+	isFile := func(path string) bool { // or a link to one
+		info, err := os.Stat(path)
+		return err == nil && info.Mode().IsRegular()
+	}
 	var manifests []dataFile
 	root := strings.TrimRight(dir, "/") + "/"                                          // which is followed if it is a link
 	_ = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error { // only this function could fail
-		info, serr := os.Stat(file)
-		regular := serr == nil && info.Mode().IsRegular() // or a link to such a file
-		data, derr := os.Stat(filepath.Join(filepath.Dir(file), "data"))
+		regular := isFile(file)
 		switch {
 		case err != nil:
 			all = append(all, dataFile{path: file, err: ofFile(err, false), found: file != root})
@@ -131,7 +133,7 @@ func walk(dir string, seen map[string]bool) (all []dataFile) {
 			return filepath.SkipDir
 		case !regular && entry.Type() == fs.ModeSymlink && !source.Hidden(entry.Name()):
 			all = append(all, walk(file, seen)...)
-		case derr == nil && data.Mode().IsRegular() && (entry.Name() == "index" || entry.Name() == "bloom"): // of a MapFile, of which a load reads data
+		case (entry.Name() == "index" || entry.Name() == "bloom") && isFile(filepath.Join(filepath.Dir(file), "data")): // of a MapFile, of which a load reads data
 		case regular && entry.Name() == source.BlocksFile:
 			manifests = append(manifests, localFile(file))
 		case regular && !source.Hidden(entry.Name()) && !withoutRecords(entry.Name()):

@@ -302,7 +302,6 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// A reader that has enough ends a large scan quietly.
 // Wherever an answer breaks off, it is told how many records came.
 func TestScanThatBreaksOff(t *testing.T) {
 	s := serveRecords(t, "")
@@ -328,6 +327,7 @@ func TestScanThatBreaksOff(t *testing.T) {
 	}
 }
 
+// A reader that has enough ends a large scan quietly.
 func TestScanIntoAPipeThatCloses(t *testing.T) {
 	s := serveRecords(t, "")
 	for _, args := range []string{"scan numbers --server " + s.base, "cat " + numbersFile(t, s)} {
