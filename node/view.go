@@ -58,7 +58,7 @@ func (v *view) isEmpty() bool {
 			return false
 		}
 	}
-	return (v.facts.Source == version.Known || v.tried || v.restored && len(v.versions) == 0) && !v.served()
+	return (v.facts.Source == version.Known || v.tried || v.isBare()) && !v.served()
 }
 
 // isBare reports whether nothing of a db was on the disk, as after a crash during its removal, and nothing comes from elsewhere.
