@@ -53,7 +53,7 @@ var layers = []layer{
 	{"version/report", []string{"store", "internal/content"}},
 	{"node/turns", nil},
 	{"test/speed", []string{"load", "test/expect", "test/sequencefiles", "shard", "store", "blocks", "source"}},
-	{"load/loadproc", []string{"load/unchanged", "load", "observe/status", "shard", "store", "source", "observe/metrics", "internal/human", "internal/content"}},
+	{"load/loadproc", []string{"load/unchanged", "load", "observe/status", "shard", "store", "source", "observe/metrics", "internal/human", "internal/fsys", "internal/content"}},
 	{"load/unchanged", []string{"load", "store", "blocks", "source", "internal/parallel"}},
 	{"load", []string{"input/finished", "shard", "store", "load/extsort", "blocks", "source", "input/sequencefile", "input/sparkey", "input/avro", "input/parquet",
 		"internal/fsys", "internal/pagecache", "internal/parallel", "internal/render", "internal/content"}},

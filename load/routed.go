@@ -59,7 +59,7 @@ func (r *routed) load(ctx context.Context) error {
 	for range r.lanes {
 		var lane []*extsort.Sorter
 		for range r.shards {
-			lane = append(lane, extsort.New(extsort.Options{Memory: memory, Dir: r.target.Staging.Temp()}))
+			lane = append(lane, extsort.New(extsort.Options{Memory: memory, Dir: r.target.Staging.Temp(), FS: r.target.Staging.FS}))
 		}
 		r.sorters = append(r.sorters, lane)
 	}

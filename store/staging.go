@@ -20,15 +20,15 @@ type Staging struct {
 	Path   string `json:"path"`   // of the content's directory
 	Serial uint64 `json:"serial"` // makes the temporary names differ from those of other loads
 
-	fs fsys.FS // nil for that of the operating system
+	FS fsys.FS `json:"-"` // nil for that of the operating system
 }
 
 // Staging returns a new one, with names of its own.
 func (d *Dir) Staging() Staging {
-	return Staging{Path: d.path, Serial: d.store.names.Add(1), fs: d.store.fs}
+	return Staging{Path: d.path, Serial: d.store.names.Add(1), FS: d.store.fs}
 }
 
-func (s Staging) fileSystem() fsys.FS { return cmp.Or(s.fs, fsys.OS) }
+func (s Staging) fileSystem() fsys.FS { return cmp.Or(s.FS, fsys.OS) }
 
 // suffix is what the temporary names end with.
 func (s Staging) suffix() string { return "." + strconv.FormatUint(s.Serial, 10) + tempSuffix }
@@ -111,32 +111,6 @@ func (d *Dir) Missing(want []int) ([]int, error) {
 		_, found := slices.BinarySearch(complete, p)
 		return found
 	}), nil
-}
-
-// Staged returns the size of the temporary files of a load.
-func (d *Dir) Staged(s Staging) (bytes int64) {
-	for _, dir := range []string{d.path, s.Temp()} {
-		entries, _ := d.store.fs.ReadDir(dir) // what cannot be listed counts nothing
-		for _, e := range entries {
-			if dir == d.path && !strings.HasSuffix(e.Name(), s.suffix()) {
-				continue
-			}
-			if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
-				bytes += info.Size()
-			}
-		}
-	}
-	return bytes
-}
-
-// Size returns the size of the blocks of some partitions.
-func (d *Dir) Size(partitions []int) (bytes int64) {
-	for _, p := range partitions {
-		if info, err := d.store.fs.Stat(d.BlockPath(p)); err == nil {
-			bytes += info.Size()
-		}
-	}
-	return bytes
 }
 
 // Clear removes what a load has left that ended before its time: temporary files of its blocks, and

@@ -46,11 +46,15 @@ func (w *world) used() (bytes int64) {
 	return bytes
 }
 
-// smallDisk makes the disk of the store as small as that. The result is the least that was free of it.
+// smallDisk makes the disk of the store as small as that. The node, on a busy machine, is late when it measures it for the second time. The result is the
+// least that was free.
 func (w *world) smallDisk(size int64) *atomic.Int64 {
-	least := new(atomic.Int64)
+	least, measured := new(atomic.Int64), new(atomic.Int64)
 	least.Store(size)
 	w.launcher.Free = func() (int64, bool) {
+		if measured.Add(1) == 2 {
+			time.Sleep(300 * time.Millisecond)
+		}
 		free := size - w.used()
 		least.Store(min(least.Load(), free))
 		return free, true
@@ -73,7 +77,7 @@ func TestLoadThatOutgrowsTheDisk(t *testing.T) {
 	w.launcher.claims = map[*Process]bool{other: true}
 	job := testJob
 	job.Options.Compression = blocks.None
-	job.Options.Partitioner, job.Options.Throttle = "hadoop", 3*time.Millisecond // what it reads, it writes: 2 MiB in 0.1 s
+	job.Options.Partitioner = "hadoop"
 	p := w.start(t.Context(), job)
 	m, dir := w.plan(p)
 	expect.NoError(t, p.Claim(m, everything))
@@ -98,14 +102,10 @@ func TestLoadThatOutgrowsTheDisk(t *testing.T) {
 	}
 	again := everything
 	again.Least = float64(room.Needs)
-	if w.launcher.HasRoom(room.Needs) {
-		t.Error("there is room again")
-	}
 	if err := w.start(t.Context(), job).Claim(m, again); !errors.As(err, &room) || room.Written != 0 {
 		t.Errorf("another attempt begins: %v", err)
 	}
 	w.smallDisk(16 * size)
-	job.Options.Throttle = 0
 	p = w.start(t.Context(), job)
 	_, dir = w.plan(p)
 	expect.NoError(t, p.Claim(m, again))
@@ -126,26 +126,14 @@ func TestLacked(t *testing.T) {
 		"cancelled": {context.Canceled, 0, 0},
 	} {
 		l := &Launcher{Free: func() (int64, bool) { return c.free, true }}
-		p := &Process{launcher: l, parent: t.Context(), demand: demand{blocks: rand.Float64()}}
-		err := p.lacked(c.err, 1000)
+		p := &Process{launcher: l, parent: t.Context(), written: 1000, demand: demand{blocks: rand.Float64()}}
+		err := p.lacked(c.err)
 		var room *RoomError
 		if errors.As(err, &room) != (c.needs > 0) || c.needs > 0 && room.Needs != c.needs || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if l := new(Launcher); l.HasRoom(0) || !errors.Is((&Process{launcher: l, parent: t.Context()}).lacked(syscall.ENOSPC, 1), syscall.ENOSPC) {
-		t.Error("the disk is not known")
-	}
-}
-
-// There is room beside what is claimed and what stays free.
-func TestHasRoom(t *testing.T) {
-	l := &Launcher{Free: func() (int64, bool) { return 1000, true }, claims: map[*Process]bool{{left: 200, others: 100}: true}}
-	l.SetReserve(100)
-	if !l.HasRoom(600) || l.HasRoom(601) {
-		t.Error("600 bytes are free")
-	}
-	if l.SetReserve(-1); !l.HasRoom(700) || l.HasRoom(701) {
-		t.Error("without a reserve 700 bytes are free")
+	if err := (&Process{launcher: &Launcher{Free: unknown}, parent: t.Context()}).lacked(syscall.ENOSPC); err != syscall.ENOSPC { //nolint:errorlint // as it was
+		t.Errorf("the disk is not known: %v", err)
 	}
 }

@@ -13,6 +13,7 @@
 //	                         ◀──     {"progress": …}, several times a second from the start
 //	                         ◀──     the same with {"publish": partitions}: finished and verified
 //	renames the blocks
+//	{"limit": bytes}         ──▶     writes on; it asks, by its progress, before it writes more
 //	{"bandwidth": share}     ──▶     at any time
 //	                         ◀──     {"ended": …}
 //

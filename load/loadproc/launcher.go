@@ -34,7 +34,7 @@ type Launcher struct {
 	Metrics metrics.Load
 	// Program returns the command that calls Main; nil means this program with the argument Command.
 	Program func(context.Context) *exec.Cmd
-	// Free returns the free bytes of the disk that blocks are written to, if that is known; nil disables checks of the disk.
+	// Free returns the free bytes of the disk that blocks are written to, if that is known.
 	Free func() (bytes int64, known bool)
 
 	mu        sync.Mutex

@@ -300,7 +300,7 @@ func beNode() {
 	if err != nil {
 		panic(err)
 	}
-	l := &Launcher{Source: os.Getenv(role + "_SOURCE"), Program: as("loader")}
+	l := &Launcher{Source: os.Getenv(role + "_SOURCE"), Program: as("loader"), Free: unknown}
 	job := slowJob()
 	job.Options.Partitioner = "auto"
 	p, err := l.Start(context.Background(), job)

@@ -60,6 +60,9 @@ func openLocal(_ context.Context, spec json.RawMessage) (source.Source, error) {
 	return src, err
 }
 
+// unknown is the free space of a disk that cannot be measured.
+func unknown() (int64, bool) { return 0, false }
+
 type future struct{ source.Source }
 
 func (f future) Open(ctx context.Context, db, version string, file source.File, o source.ReadOptions) (io.ReadCloser, error) {
@@ -163,7 +166,7 @@ func newWorld(t *testing.T) *world {
 	expect.NoError(t, err)
 	t.Cleanup(func() { expect.NoError(t, w.store.Close()) })
 	w.store = local
-	w.launcher = &Launcher{Source: w.root, Program: as("loader")}
+	w.launcher = &Launcher{Source: w.root, Program: as("loader"), Free: unknown}
 	return w
 }
 

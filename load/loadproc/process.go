@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"sequins/internal/content"
@@ -24,18 +23,17 @@ type Process struct {
 	input    content.Input   // see Job
 	parent   context.Context // the context of Start
 	silence  time.Duration
-	memory   int64                     // for sorting, in bytes
-	share    float64                   // of the bandwidth; guarded by launcher.mu
-	demand   demand                    // on the disk; set by Claim
-	missing  int                       // partitions that demand is of
-	own      float64                   // the part of demand that is of partitions that the process loads: 1 until Load
-	left     float64                   // what it will still write to the disk, in bytes; guarded by launcher.mu
-	others   float64                   // what will still be copied from other nodes, in bytes; guarded by launcher.mu
-	freed    int64                     // Room.Freed; set by Claim
-	staging  store.Staging             // set by Link or Load
-	staged   int64                     // the most bytes that were seen in it
-	short    atomic.Pointer[RoomError] // why watchDisk has killed it
-	last     load.Snapshot             // that was counted
+	memory   int64         // for sorting, in bytes
+	share    float64       // of the bandwidth; guarded by launcher.mu
+	demand   demand        // on the disk; set by Claim
+	missing  int           // partitions that demand is of
+	own      float64       // the part of demand that is of partitions that the process loads: 1 until Load
+	left     float64       // what it will still write to the disk, in bytes; guarded by launcher.mu
+	others   float64       // what will still be copied from other nodes, in bytes; guarded by launcher.mu
+	freed    int64         // Room.Freed; set by Claim
+	staging  store.Staging // set by Link or Load
+	written  int64         // bytes to the disk, by its own account
+	last     load.Snapshot // that was counted
 
 	cancel  context.CancelFunc // tells the process to exit
 	detach  func() bool        // makes the process outlive parent
@@ -160,23 +158,10 @@ func (p *Process) carryOut(dir *store.Dir, want []int, link bool, news func(News
 	}
 	ahead := goAhead{Staging: p.staging, Want: missing, Have: len(want) - len(missing), Link: link}
 	_ = p.order(order{Load: &ahead})
-	written := make(chan struct{})
-	stop := sync.OnceFunc(func() { close(written) })
-	defer stop()
-	if p.launcher.Free != nil && !ahead.Link {
-		go p.watchDisk(written) // not waited for: a faulty disk may not answer
-	}
-	err = p.follow(dir, ahead, func(n News) {
-		if all := n.Snapshot.Partitions; all > 0 && n.Snapshot.PartitionsDone >= all {
-			stop()
-		}
-		news(n)
-	})
-	if err != nil {
+	if err := p.follow(dir, ahead, news); err != nil {
 		p.Close()
-		bytes := p.written(dir, ahead.Want)
 		_ = dir.Clear(ahead.Staging) // if that fails, the next start removes them
-		return p.lacked(err, bytes)
+		return p.lacked(err)
 	}
 	return nil
 }
@@ -190,13 +175,19 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		switch {
 		case e.Progress != nil:
 			p.count(*e.Progress)
-			p.staged = max(p.staged, dir.Staged(ahead.Staging))
+			p.written = max(0, e.Written)
 			if len(e.Publish) > 0 {
 				if err := dir.Publish(ahead.Staging, e.Publish...); err != nil {
 					return err
 				}
 			}
 			news(News{Snapshot: *e.Progress, Published: e.Publish})
+			if all := e.Progress.Partitions; ahead.Link || all > 0 && e.Progress.PartitionsDone >= all && e.Pending == 0 {
+				continue // nothing more is written
+			}
+			if err := p.allow(e.Pending); err != nil {
+				return err
+			}
 		case e.Ended != nil && e.Ended.Failure != nil:
 			return e.Ended.Failure
 		case e.Linked != nil && ahead.Link:

@@ -39,6 +39,7 @@ type order struct {
 	Job       *Job     `json:"job,omitempty"`
 	Bandwidth *float64 `json:"bandwidth,omitempty"`
 	Load      *goAhead `json:"load,omitempty"`
+	Limit     *int64   `json:"limit,omitempty"` // of what the process writes in all, in bytes
 }
 
 // A goAhead tells a process to load by its plan.
@@ -55,6 +56,8 @@ type event struct {
 	Planned  *store.Manifest `json:"planned,omitempty"`
 	Progress *load.Snapshot  `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
+	Written  int64           `json:"written,omitempty"` // bytes to the disk in all, with Progress
+	Pending  int64           `json:"pending,omitempty"` // bytes that it asks to write, with Progress: it waits for a Limit
 	Linked   *int            `json:"linked,omitempty"`  // how many blocks of other contents were linked
 	Ended    *ended          `json:"ended,omitempty"`
 }

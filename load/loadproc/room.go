@@ -123,7 +123,7 @@ func (l *Launcher) SetReserve(bytes int64) {
 func (p *Process) Claim(m store.Manifest, room Room) error {
 	l := p.launcher
 	p.freed = room.Freed
-	free, known := l.free()
+	free, known := l.Free()
 	d := room.demand(m, p.memory)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +175,7 @@ func (p *Process) advance(n load.Snapshot) {
 // Fits returns a *RoomError if the disk has no room for some more bytes. What running loads have claimed is not counted, because the bytes
 // may be a part of it.
 func (l *Launcher) Fits(bytes int64) error {
-	free, known := l.free()
+	free, known := l.Free()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known && l.reserve >= 0 && bytes > free-l.reserve {

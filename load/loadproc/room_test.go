@@ -107,7 +107,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("the disk is not to be checked: %v", err)
 	}
 	l.SetReserve(0)
-	l.Free = func() (int64, bool) { return 0, false }
+	l.Free = unknown
 	if err := third.Claim(planOf(true), room); err != nil {
 		t.Errorf("the disk is not known: %v", err)
 	}
@@ -115,7 +115,7 @@ func TestClaim(t *testing.T) {
 
 // A claim is also for what is copied from other nodes, and stays until that is here.
 func TestClaimOfCopies(t *testing.T) {
-	l := &Launcher{}
+	l := &Launcher{Free: unknown}
 	p := &Process{launcher: l}
 	expect.NoError(t, p.Claim(planOf(true), Room{Want: []int{0, 1, 2, 3}, Held: make([]bool, 4)}))
 	claimed := func(when string, want int64) {

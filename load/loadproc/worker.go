@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"sequins/internal/fsys"
 	"sequins/load"
 	"sequins/load/unchanged"
 	"sequins/source"
@@ -51,6 +52,8 @@ type worker struct {
 	exit  func(code int)
 	limit *rate.Limiter
 	ahead chan goAhead
+	disk  disk
+	may   chan int64 // answers to what disk asks
 
 	job      Job
 	progress *load.Progress
@@ -62,8 +65,13 @@ type worker struct {
 }
 
 func newWorker(out io.Writer, open Open) *worker {
-	return &worker{out: out, open: open, exit: os.Exit, limit: rate.NewLimiter(rate.Inf, burst),
-		ahead: make(chan goAhead, 1), progress: new(load.Progress)}
+	w := &worker{out: out, open: open, exit: os.Exit, limit: rate.NewLimiter(rate.Inf, burst),
+		ahead: make(chan goAhead, 1), may: make(chan int64, 1), progress: new(load.Progress)}
+	w.disk = disk{FS: fsys.OS, ask: func(pending int64) int64 {
+		w.tell(event{Pending: pending})
+		return <-w.may
+	}}
+	return w
 }
 
 // run executes a job and reports its end. listen exits the process when the node wants no more.
@@ -121,10 +129,11 @@ func (w *worker) load(ctx context.Context) error {
 		ahead = <-w.ahead
 	}
 	go reuse.ReadAhead(ctx, ahead.Want)
+	ahead.Staging.FS = &w.disk
 	return loader.LoadInto(ctx, plan, load.Target{
 		Staging: ahead.Staging, Want: ahead.Want, Have: ahead.Have, MadeFrom: reuse.MadeFrom,
 		Publish: func(partitions []int) error {
-			w.tell(partitions)
+			w.tell(event{Publish: partitions})
 			return nil
 		},
 	})
@@ -139,7 +148,7 @@ func (w *worker) link(ctx context.Context, reuse *unchanged.Reuse, ahead goAhead
 	n := len(partitions)
 	if n > 0 {
 		w.progress.Reuse(len(ahead.Want)+ahead.Have, ahead.Have, n, bytes)
-		w.tell(partitions)
+		w.tell(event{Publish: partitions})
 	}
 	return w.send(event{Linked: &n})
 }
@@ -158,6 +167,9 @@ func (w *worker) listen(orders lineReader) {
 		}
 		if o.Bandwidth != nil {
 			w.setBandwidth(*o.Bandwidth)
+		}
+		if o.Limit != nil {
+			w.may <- *o.Limit
 		}
 		if o.Load != nil {
 			select {
@@ -205,7 +217,7 @@ func (w *worker) report(done <-chan struct{}) {
 		case <-done:
 			end = true
 		}
-		w.tell(nil)
+		w.tell(event{})
 		loader := w.loader.Load()
 		if loader == nil || end {
 			continue
@@ -218,10 +230,11 @@ func (w *worker) report(done <-chan struct{}) {
 	}
 }
 
-// tell sends the progress and the partitions to publish. Each progress is sent before a later one is taken.
-func (w *worker) tell(publish []int) {
+// tell sends an event with the progress. Each progress is sent before a later one is taken.
+func (w *worker) tell(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.progress.Snapshot()
-	_ = w.sendLocked(event{Progress: &now, Publish: publish})
+	e.Progress, e.Written = &now, w.disk.written.Load()
+	_ = w.sendLocked(e)
 }
