@@ -37,7 +37,7 @@ var layers = []layer{
 	{"server/internal/batchkeys", []string{"internal/wire"}},
 	{"server/internal/negotiate", nil},
 	{"observe/peerstatus", []string{"observe/status", "internal/parallel", "internal/sleep", "internal/wire"}},
-	{"server/statuspage", []string{"docs", "observe/status", "internal/human"}},
+	{"server/statuspage", []string{"observe/status", "internal/human"}},
 	{"docs", nil},
 	{"reads/diff", []string{"reads", "internal/names"}},
 	{"reads", []string{"version", "proxy", "blocks", "observe/metrics", "observe/tracing", "internal/http1", "internal/limitlog", "internal/content", "internal/merge", "internal/sleep", "internal/wire"}},

@@ -1,12 +1,7 @@
 // Package docs has the pages of the documentation that the program shows itself.
 package docs
 
-import _ "embed" // RUNBOOK.md and openapi.yaml
-
-// Runbook is the runbook, in Markdown.
-//
-//go:embed RUNBOOK.md
-var Runbook []byte
+import _ "embed" // openapi.yaml
 
 // OpenAPI describes the HTTP interface, in YAML.
 //

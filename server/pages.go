@@ -47,8 +47,7 @@ func (r *request) servePage(w *writer) (prepared bool) {
 		}
 		text(w, code, line)
 	case routeRunbook:
-		page, err := statuspage.Runbook()
-		render(w, http.StatusOK, page, err)
+		render(w, http.StatusOK, statuspage.Runbook, nil)
 	case routeAPI:
 		w.Header().Set("Content-Type", apiMedia)
 		send(w, http.StatusOK, docs.OpenAPI)

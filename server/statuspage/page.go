@@ -6,11 +6,12 @@ package statuspage
 import (
 	"bytes"
 	"crypto/sha256"
-	_ "embed" // page.html, page.css, page.js
+	_ "embed" // page.html, page.css, page.js, runbook.html
 	"encoding/base64"
 	"html/template"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 
 	"sequins/internal/human"
@@ -25,6 +26,11 @@ var pageStyle string
 
 //go:embed page.js
 var pageScript string
+
+// Runbook is the page of docs/RUNBOOK.md, with the same style. go test -update makes it.
+//
+//go:embed runbook.html
+var Runbook []byte
 
 // Policy is the Content-Security-Policy of the pages. It allows only the page's own style and script, and connections only to this node.
 var Policy = "default-src 'none'; style-src " + digest(pageStyle) + "; script-src " + digest(pageScript) +
@@ -44,15 +50,18 @@ var levelNames = map[string]string{
 	status.LevelGood: "good", status.LevelWarn: "warning", status.LevelBad: "problem", status.LevelNote: "note", busy: "in progress",
 }
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"levelName": func(level string) string { return levelNames[level] },
-	"words":     func(kind status.EventKind) string { return strings.ReplaceAll(string(kind), "_", " ") },
-	"clock":     func(t time.Time) string { return t.UTC().Format(time.DateTime) },
-	"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"count":     func(n any) string { return human.Count(reflect.ValueOf(n).Int()) },
-	"plural":    human.Plural, "size": human.Size, "rate": human.Rate,
-	"latency": latency, "percent": percent, "stateLevel": stateLevel, "held": held,
-}).Parse(pageSource))
+// pageTemplate is parsed when a page is first asked for: the program starts for each load and each command, too.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"levelName": func(level string) string { return levelNames[level] },
+		"words":     func(kind status.EventKind) string { return strings.ReplaceAll(string(kind), "_", " ") },
+		"clock":     func(t time.Time) string { return t.UTC().Format(time.DateTime) },
+		"stamp":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"count":     func(n any) string { return human.Count(reflect.ValueOf(n).Int()) },
+		"plural":    human.Plural, "size": human.Size, "rate": human.Rate,
+		"latency": latency, "percent": percent, "stateLevel": stateLevel, "held": held,
+	}).Parse(pageSource))
+})
 
 // latency formats a time in seconds; 0 is not known.
 func latency(seconds float64) string {
@@ -144,7 +153,7 @@ func RenderLogin(only string, now time.Time) ([]byte, error) {
 func execute(p *page) ([]byte, error) {
 	p.Style, p.Script = template.CSS(pageStyle), template.JS(pageScript) //nolint:gosec // they are our own
 	var b bytes.Buffer
-	err := pageTemplate.Execute(&b, p)
+	err := pageTemplate().Execute(&b, p)
 	return b.Bytes(), err
 }
 

@@ -17,7 +17,7 @@ import (
 	"sequins/version/pin"
 )
 
-var update = flag.Bool("update", false, "rewrite the files in testdata")
+var update = flag.Bool("update", false, "rewrite the files in testdata, and runbook.html")
 
 var pageTime = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 	for only, path := range map[string]string{"": "testdata/page.html", "names": "testdata/db.html"} {
 		p := newPage(busyStatus(t), only, pageTime)
 		var b strings.Builder
-		if err := pageTemplate.Execute(&b, p); err != nil { // without style and script
+		if err := pageTemplate().Execute(&b, p); err != nil { // without style and script
 			t.Fatal(err)
 		}
 		if *update {

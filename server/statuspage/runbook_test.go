@@ -1,12 +1,19 @@
 package statuspage
 
 import (
+	"bytes"
+	"fmt"
+	"html/template"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 
 	"sequins/observe/status"
 	"sequins/test/expect"
@@ -16,12 +23,33 @@ import (
 // anchors returns the anchors of the runbook as nodes show it.
 func anchors(t *testing.T) (all []string, page string) {
 	t.Helper()
-	doc, err := Runbook()
-	expect.NoError(t, err)
-	for _, m := range regexp.MustCompile(`<h[23] id="([^"]+)"`).FindAllSubmatch(doc, -1) {
+	for _, m := range regexp.MustCompile(`<h[23] id="([^"]+)"`).FindAllSubmatch(Runbook, -1) {
 		all = append(all, string(m[1]))
 	}
-	return all, string(doc)
+	return all, string(Runbook)
+}
+
+// The page is made of docs/RUNBOOK.md. It names other pages of the documentation instead of linking to them, as nodes do not have them.
+func TestRunbookIsOfTheDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/RUNBOOK.md")
+	expect.NoError(t, err)
+	text = regexp.MustCompile(`\[([^\]]+)\]\(([A-Z]+\.md[^)]*)\)`).ReplaceAll(text, []byte("$1 (docs/$2)"))
+	markdown := goldmark.New(goldmark.WithExtensions(extension.Table), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+	var body, page bytes.Buffer
+	expect.NoError(t, markdown.Convert(text, &body))
+	named := bytes.ReplaceAll(body.Bytes(), []byte("<table>"), []byte(`<table aria-label="What this section lists">`)) // for screen readers
+	var headings []template.HTML
+	for _, h := range regexp.MustCompile(`<h[23] id="([^"]+)">(.*?)</h[23]>`).FindAllSubmatch(named, -1) {
+		headings = append(headings, template.HTML(fmt.Sprintf(`<a href="#%s">%s</a>`, h[1], h[2])))
+	}
+	expect.NoError(t, template.Must(template.ParseFiles("testdata/runbook.tmpl")).Execute(&page, map[string]any{
+		"Style": template.CSS(pageStyle), "Body": template.HTML(named), "Headings": headings,
+	}))
+	if *update {
+		expect.NoError(t, os.WriteFile("runbook.html", page.Bytes(), 0o644))
+	} else if !bytes.Equal(page.Bytes(), Runbook) {
+		t.Error("runbook.html is not what RUNBOOK.md makes: go test ./server/statuspage -update")
+	}
 }
 
 // The runbook has an anchor for each link in it and in the alert rules, and no link to a page that nodes do not have.

@@ -154,7 +154,7 @@ func serveScale(t *testing.T, st status.Status) (addr string) {
 		var page []byte
 		var err error
 		if only == "-/runbook" {
-			page, err = statuspage.Runbook()
+			page = statuspage.Runbook
 		} else {
 			page, err = statuspage.Render(st, only, time.Now())
 		}
