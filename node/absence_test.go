@@ -266,6 +266,29 @@ func TestBackBeforeDeleted(t *testing.T) {
 	})
 }
 
+// The files of a database that is removed while the disk is away are deleted when it is back.
+func TestRemovedWithoutItsDisk(t *testing.T) {
+	f := newFixture(t)
+	f.put("fruit", "1", 1, fruit...)
+	f.put("nuts", "1", 1, "almond")
+	r := f.run(removeSoon)
+	r.serves("fruit", "1")
+	r.serves("nuts", "1")
+	data := filepath.Join(f.store, "data")
+	expect.NoError(t, os.Rename(data, data+".away"))
+	f.remove("fruit")
+	r.eventually("its files cannot be deleted", func() bool {
+		r.Refresh()
+		return f.log.count("cannot be deleted") > 0
+	})
+	expect.NoError(t, os.Rename(data+".away", data))
+	r.eventually("they are deleted", func() bool {
+		r.Refresh()
+		_, err := os.Stat(filepath.Join(data, "fruit"))
+		return errors.Is(err, fs.ErrNotExist)
+	})
+}
+
 // Files that cannot be deleted are tried again at each refresh, and logged once.
 func TestUndeletedIsLoggedOnce(t *testing.T) {
 	f := newFixture(t)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -314,7 +313,7 @@ func (d *db) carryOut(a version.Action) {
 	case version.Delete:
 		d.bg.work(func() message {
 			reason := ""
-			if err := d.node.o.Store.Remove(d.name, a.Input); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := d.node.o.Store.Remove(d.name, a.Input); err != nil {
 				reason = err.Error()
 			}
 			return func() { d.facts.Deleted(a.Input, reason) }

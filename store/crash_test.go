@@ -86,12 +86,7 @@ var storeOps = []storeOp{
 		}
 		return nil // the second time
 	}), []string{filledState, "db/v A [1]"}},
-	{"remove", func(s *Store) error {
-		if err := s.Remove("db", input("v")); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil // the second time
-	}, []string{filledState, ""}},
+	{"remove", func(s *Store) error { return s.Remove("db", input("v")) }, []string{filledState, ""}},
 	{"remove block", withDir(func(d *Dir) error {
 		if err := d.RemoveBlock(0); !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -100,7 +95,7 @@ var storeOps = []storeOp{
 	}), []string{filledState, "db/v A [1]"}},
 	{"served", serve("v"), []string{filledState, filledState + ", served v"}},
 	{"served by others", func(s *Store) error {
-		if err := s.Remove("db", input("v")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.Remove("db", input("v")); err != nil {
 			return err
 		}
 		return serve("w")(s)

@@ -84,13 +84,16 @@ func TestDeletedBehindOurBack(t *testing.T) {
 	wantStore(t, memStore(t, f), "db/v A [1]")
 }
 
-// TestWithoutItsDisk: into the directory that is there when a disk is unmounted, which is of another disk, nothing is written.
+// TestWithoutItsDisk: into the directory that is there when a disk is unmounted, which is of another disk, nothing is written, and what was on the
+// disk is not taken for removed.
 func TestWithoutItsDisk(t *testing.T) {
 	f, s, _ := filled(t)
 	expect.NoError(t, f.RemoveAll("/s/data"))
 	_, err := s.Create("db", planOf("v", "A"))
 	expect.Error(t, "Create", err, fs.ErrNotExist)
 	expect.Error(t, "SetState", s.SetState("db", State{Pin: "x"}), fs.ErrNotExist)
+	expect.Error(t, "Remove", s.Remove("db", input("v")), fs.ErrNotExist)
+	expect.Error(t, "Forget", s.Forget("db"), fs.ErrNotExist)
 	if left := tree(t, f, "/s"); len(left) != 0 {
 		t.Errorf("there are %s", left)
 	}

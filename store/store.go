@@ -232,21 +232,21 @@ func (s *Store) given(path string) (*Dir, error) {
 	return d, nil
 }
 
-// Remove removes the content of an input, in one step as far as any process or power loss can tell. The error
-// wraps [fs.ErrNotExist] if there is none; it also removes what is left after a Remove that has failed. Blocks that are open stay readable.
+// Remove removes the content of an input, if there is one, in one step as far as any process or power loss can tell, and what is left after a
+// Remove that has failed. Blocks that are open stay readable. It fails while the disk is away, which has the content when it is back.
 func (s *Store) Remove(db string, in content.Input) error {
 	path, err := s.contentPath(db, in)
 	if err != nil {
 		return err
 	}
 	defer s.alone(path)()
-	if err := s.remove(path); err != nil {
+	if err := s.remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing input %s of version %s of db %s: %w", in.Hash, in.Name, db, err)
 	}
 	owner := s.of(path)
 	owner.mu.Lock()
 	defer owner.mu.Unlock()
-	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(filepath.Dir(filepath.Dir(path))))
+	return errors.Join(s.removeIfEmpty(filepath.Dir(path)), s.removeIfEmpty(owner.path))
 }
 
 // alone waits until nobody else creates or removes the content of a path, and keeps others from it until the function that it returns is called.
@@ -286,11 +286,12 @@ func (s *Store) remove(path string) error {
 	return s.fs.RemoveAll(path)
 }
 
-// removeIfEmpty removes the directory of a db or version in which nothing is left.
+// removeIfEmpty removes the directory of a db or version in which nothing is left. Without data/, the disk is away, and nothing is known of it.
 func (s *Store) removeIfEmpty(path string) error {
 	entries, err := s.fs.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		_, err = s.fs.Stat(s.data)
+		return err
 	}
 	if err != nil || len(entries) > 0 {
 		return err
