@@ -213,11 +213,13 @@ func (d *db) note() (again bool) {
 		log := d.log.With("version", v.Name)
 		if !found {
 			d.records[v.Input] = &record{created: time.Now(), found: time.Now()}
-			if d.restored { // what is found at the start was found before
-				d.events.Found(v.Name, hasName(before.Entries, v.Name))
-			} else {
-				log.Info("version found")
-			}
+		}
+		switch { // an entry may only be there to find out whether other nodes have the version
+		case old.Local || old.Coverage > version.Absent || !v.Local && v.Coverage == version.Absent:
+		case d.restored:
+			d.events.Found(v.Name, hasOther(before.Entries, v.Input))
+		default: // what is found at the start was found before
+			log.Info("version found")
 		}
 		switch {
 		case !v.Failure.Waits || old.Failure.Waits:
@@ -245,7 +247,6 @@ func (d *db) note() (again bool) {
 		d.lister.want(repetition)
 	}
 	d.lister.retryLater(before)
-	d.noteServed(before)
 	for _, v := range before.Entries {
 		if _, found := d.facts.Entry(v.Input); !found {
 			d.forget(v)
@@ -263,24 +264,13 @@ func (d *db) forget(v version.Entry) {
 	delete(d.records, v.Input)
 	d.memory.keepFailure(store.Failure{Input: v.Input})
 	if v.Removal != version.Staying {
-		d.events.Removed(v.Name, hasName(d.facts.Entries, v.Name))
+		d.events.Removed(v.Name, hasOther(d.facts.Entries, v.Input))
 	}
 }
 
-// hasName reports whether there is an entry of a version.
-func hasName(entries []version.Entry, name string) bool {
-	return slices.ContainsFunc(entries, func(v version.Entry) bool { return v.Name == name })
-}
-
-// noteServed logs that an older version may be served than before a restart.
-func (d *db) noteServed(before version.Facts) {
-	served := before.Before()
-	if served.Name == "" || d.facts.Before().Name != "" || d.facts.Current.Name >= served.Name || !d.facts.Pin.Allows(served.Name) {
-		return
-	}
-	lost, _ := d.facts.Entry(served)
-	d.log.Error("the version that was served before the restart is lost; an older one may be served now",
-		"version", served.Name, "reason", lost.Failure.Reason)
+// hasOther reports whether there is an entry of another input of the same version.
+func hasOther(entries []version.Entry, in content.Input) bool {
+	return slices.ContainsFunc(entries, func(v version.Entry) bool { return v.Name == in.Name && v.Input != in })
 }
 
 // close closes all versions after their readers have released them. It is called after run.
@@ -323,6 +313,10 @@ func (d *db) carryOut(a version.Action) {
 
 func (d *db) activate(in content.Input, back bool) {
 	old, activate := d.set.Current(), d.set.Activate
+	if before := d.facts.Served; old.Name == "" && in.Name < before.Name && d.facts.Pin.Allows(before.Name) && !d.facts.Likely {
+		lost, _ := d.facts.Entry(before)
+		d.log.Error("the version that was served before the restart is lost; an older one is served", "version", before.Name, "reason", lost.Failure.Reason)
+	}
 	if back {
 		activate = d.set.GoBack
 	}

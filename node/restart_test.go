@@ -93,6 +93,39 @@ func TestRestartKeepsFinishedPartitions(t *testing.T) {
 	}
 }
 
+// TestServedIsGone: of what was served before a restart nothing is left, and the source has only a newer version. None that is older is served.
+func TestServedIsGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	expect.NoError(t, os.RemoveAll(f.dir("fruit", "1")))
+	f.remove("fruit", "1")
+	f.put("fruit", "2", 2, fruit...)
+	r = f.run()
+	r.serves("fruit", "2")
+	if f.log.count("older") > 0 {
+		t.Error("the log has an older version")
+	}
+}
+
+// TestFoundOnce: a version behind one that fails is found once, when it is needed.
+func TestFoundOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	f.put("fruit", "2", 2, fruit...)
+	f.damage("fruit", "2", "part-r-00000")
+	f.run().serves("fruit", "1")
+	for _, version := range []string{"version=1", "version=2"} {
+		if n := f.log.count("version found", version); n != 1 {
+			t.Errorf("%s was found %d times", version, n)
+		}
+	}
+}
+
 func TestStartWithoutSource(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
