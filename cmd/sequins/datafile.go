@@ -72,7 +72,7 @@ func (d dataFile) format() (string, error) {
 }
 
 // ofStore matches the names of files of a local store that are no blocks, and of blocks that are being written or set aside.
-var ofStore = regexp.MustCompile(`^((MANIFEST|STATE)\.json(\.\d+\.tmp)?|\d{5,}\.block(\.\d+\.tmp|\.corrupt)|sequins\.lock|self_assigned_id|CLUSTER\.json(\.tmp)?)$`)
+var ofStore = regexp.MustCompile(`^((MANIFEST|STATE)\.json(\.\d+\.tmp)?|\d{5,}\.block(\.\d+\.tmp|\.corrupt)|sequins\.lock|self_assigned_id)$`)
 
 // withoutRecords reports whether a file of this name, which is not hidden, has no records and is not read by a load: an index, or
 // a file of a local store.

@@ -43,12 +43,13 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 		secure = d.keys.client()
 	}
 	members := cluster.New(cluster.Options{
-		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, shardIDFile), Addr: o.Name,
+		Session: session, ShardID: id, ShardIDFile: filepath.Join(c.LocalStore, "self_assigned_id"), Addr: o.Name, // a name of Stripe's sequins
 		Settings: cluster.Settings{
 			Replication: s.Replication, Assignment: shard.Assignment(s.Assignment),
 			Weight: s.Weight, Zone: s.Zone,
 		},
-		Remembered: filepath.Join(c.LocalStore, rememberedFile), AskRemembered: s.Secret == "" || secure != nil,
+		// Below the mount point of a disk that is away, where nothing must be written, there is no data/. No database can have this name.
+		Remembered: filepath.Join(c.LocalStore, "data/_CLUSTER.json"), AskRemembered: s.Secret == "" || secure != nil,
 		MinReplication: s.MinReplication, Router: s.Role == "router",
 		Converge: s.TimeToConverge, MinNodes: s.MinNodes, HealAfter: s.HealAfter,
 		Logger: o.Logger,
@@ -68,13 +69,6 @@ func (d *Daemon) joinCluster(host string, o *node.Options) error {
 	o.Joining = members.Joining
 	return nil
 }
-
-// shardIDFile is the file in the local store that keeps a shard id chosen by the node. Stripe's sequins
-// uses the same name.
-const shardIDFile = "self_assigned_id"
-
-// rememberedFile is the file in the local store that keeps what the node knows of the others.
-const rememberedFile = "CLUSTER.json"
 
 // peers returns the other members as they appear in the status.
 func peers(members *cluster.Cluster, self string) []status.Peer {

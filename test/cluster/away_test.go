@@ -85,6 +85,20 @@ func testStartWithoutZooKeeper(t *testing.T, comeBack func(t *testing.T, c *clus
 	c.waitServed(t, next)
 }
 
+// TestRememberedWithoutDisk: a node whose disk is unmounted does not write what it knows of the others to the disk below it.
+func TestRememberedWithoutDisk(t *testing.T) {
+	t.Parallel()
+	c := newAway(t, startZookeeper(t, 1), versionName(1))
+	m := c.members[0]
+	expect.NoError(t, os.Rename(m.config.Store, m.config.Store+".away"))
+	expect.NoError(t, os.Mkdir(m.config.Store, 0o755))
+	c.publish(t, versionName(2)) // which the other nodes advertise
+	m.node.WaitLog(t, "what this node knows of the others cannot be written")
+	if left, err := os.ReadDir(m.config.Store); len(left) > 0 || err != nil {
+		t.Errorf("there are %v, %v", left, err)
+	}
+}
+
 // newAway returns a cluster of which each node remembers who holds what.
 func newAway(t *testing.T, z *zookeeper, version string) *cluster {
 	t.Helper()
@@ -107,7 +121,7 @@ func (m *member) waitRemembers(t testing.TB, version string) {
 				Nodes   map[string][]int
 			}
 		}
-		data, _ := os.ReadFile(filepath.Join(m.config.Store, "CLUSTER.json")) //nolint:errcheck // it may not be there yet
+		data, _ := os.ReadFile(filepath.Join(m.config.Store, "data/_CLUSTER.json")) //nolint:errcheck // it may not be there yet
 		if json.Unmarshal(data, &file) != nil || len(file.Held) != 1 || file.Held[0].Content.Name != version {
 			return false
 		}
