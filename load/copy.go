@@ -98,8 +98,9 @@ func (c *copier) check(ctx context.Context, copied string, hash *blocks.Hash) er
 	if err == nil {
 		err = errors.Join(c.compare(ctx, r, hash), r.Close())
 	}
-	if errors.Is(err, blocks.ErrCorrupt) {
-		err = fmt.Errorf("%w: in the copy: %w", finished.ErrCorrupt, err)
+	if damage, is := errors.AsType[*blocks.CorruptError](err); is {
+		damage.Path = "the copy" // which is removed
+		err = fmt.Errorf("%w: %w", finished.ErrCorrupt, err)
 	}
 	switch {
 	case err == nil || ctx.Err() != nil:

@@ -114,6 +114,9 @@ func verify(ctx context.Context, path string, hash *blocks.Hash, m store.Manifes
 	if err == nil {
 		err = errors.Join(r.CheckCopy(ctx, hash, partition, m.Partitions, by.Partition), r.Close())
 	}
+	if damage, is := errors.AsType[*blocks.CorruptError](err); is {
+		damage.Path = "the copy" // which is removed
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err

@@ -273,6 +273,9 @@ func TestFaults(t *testing.T) {
 			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%v, want %v with %q", err, test.want, test.text)
 			}
+			if err != nil && strings.Contains(err.Error(), ".tmp") {
+				t.Errorf("it names a file that is removed: %v", err)
+			}
 			if files := n.files(t); len(files) > 0 {
 				t.Errorf("left: %q", files)
 			}

@@ -86,6 +86,9 @@ func TestAnotherBlock(t *testing.T) {
 		if !errors.Is(err, finished.ErrCorrupt) || !load.Faulty(err) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", what, err)
 		}
+		if strings.Contains(err.Error(), ".tmp") {
+			t.Errorf("%s: a file is named that is removed: %v", what, err)
+		}
 		if published := must(got.dir.Complete())(t); len(published) != 0 {
 			t.Errorf("%s: published %v", what, published)
 		}
