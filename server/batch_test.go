@@ -213,9 +213,9 @@ func TestBadBatches(t *testing.T) {
 		{"/db", `{"keys":["` + strings.Repeat("x", 4000) + `"]}`, 413, "the request has more than 4000 bytes ([batch] max_bytes)"},
 		{"/nodb", `{"keys":["a"]}`, 404, "no such db"},
 		{"/none", `{"keys":["a"]}`, 503, "no version"},
-		{"/db/a", `{"keys":["a"]}`, 405, "only GET and HEAD"},
-		{"/", `{"keys":["a"]}`, 405, "only GET and HEAD"},
-		{"/readyz", `{"keys":["a"]}`, 405, "only GET and HEAD"},
+		{"/db/a", `{"keys":["a"]}`, 405, "allowed are GET, HEAD\n"},
+		{"/", `{"keys":["a"]}`, 405, "allowed are GET, HEAD\n"},
+		{"/readyz", `{"keys":["a"]}`, 405, "allowed are GET, HEAD\n"},
 		{"/db?proxy=v2", `{"keys":["a"]}`, 501, "not here"},
 	} {
 		got := s.postBody(t, test.target, test.body)

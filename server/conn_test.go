@@ -342,13 +342,14 @@ type panickingConn struct{ *recording }
 
 func (panickingConn) Read([]byte) (int, error) { panic("a bug") }
 
-// What net/http cannot parse gets its text.
+// What net/http cannot parse gets its text. The beginning of HTTP/2 gets ours.
 func TestRefusalsOfNetHTTP(t *testing.T) {
 	s := start(t, catalogOf(t, nil), testOptions{})
 	for request, want := range map[string]string{
 		"GET /db/a HTTP/1.1\r\nHost: x\r\nno colon\r\n\r\n":                                "400 Bad Request",
 		"GET /db/a HTTP/1.1\r\n\r\n":                                                       "400 Bad Request: missing required Host header",
 		"GET /db/a HTTP/9.9\r\nHost: x\r\n\r\n":                                            "505 HTTP Version Not Supported: unsupported protocol version",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n":                                                 "this port speaks HTTP/1.1, and not HTTP/2\n",
 		"GET /db/a HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 300<<10) + "\r\n\r\n": "431 Request Header Fields Too Large",
 		"GET /db/a HTTP/1.1\r\nHost: x\r\nExpect: more\r\n\r\n":                            "",
 	} {

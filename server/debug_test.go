@@ -143,7 +143,7 @@ func TestRequestLog(t *testing.T) {
 		"404 GET /healthz 3",
 		"400 GET - 79",
 		"400 GET - 0",
-		"405 POST /db/k 30",
+		"405 POST /db/k 43",
 		"404 GET /db/" + long[:1024] + "... 12 version=v1 lookup",
 	}
 	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z (.* \d+) (\d+\.\d{6})(?:( version=v1 lookup)=(\d+\.\d{6}))?$`)

@@ -66,13 +66,11 @@ func (s *Server) handle(w http.ResponseWriter, req *http.Request) {
 		if !r.answerCheck(out) {
 			return
 		}
+	case req.Method == "PRI": // with which HTTP/2 begins
+		r.fail(http.StatusHTTPVersionNotSupported, "this port speaks HTTP/1.1, and not HTTP/2")
 	case req.Method != http.MethodGet && req.Method != http.MethodHead && !posted:
-		allow, text := r.methods(), "only GET and HEAD are allowed"
-		if strings.Contains(allow, "POST") {
-			text = "only GET, HEAD and POST are allowed"
-		}
-		w.Header().Set("Allow", allow)
-		r.fail(http.StatusMethodNotAllowed, text)
+		w.Header().Set("Allow", r.methods())
+		r.fail(http.StatusMethodNotAllowed, "the methods that are allowed are "+r.methods())
 	case len(req.Header[wire.AtLeast]) > 1 || len(req.Header[wire.Version]) > 1:
 		r.fail(http.StatusBadRequest, wire.AtLeast+" and "+wire.Version+" must not be repeated")
 	case errors.Is(err, errKeyTooLong):
