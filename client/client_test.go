@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -120,6 +122,23 @@ func TestRefusals(t *testing.T) {
 	}
 	_, err := newClient(t, client.Options{}, startFake(t, "v1", odd)).Get(t.Context(), "other", []byte("k"))
 	expect.Error(t, "no such db", err, client.ErrNoDB)
+}
+
+// An error says everything once.
+func TestErrorsAreShort(t *testing.T) {
+	f := startFake(t, "v1", odd)
+	c := newClient(t, client.Options{}, f)
+	_, err := c.Get(t.Context(), "other", []byte("k"))
+	if want := "reading other: no such database; " + f.addr + `: status 404: "no such db"`; fmt.Sprint(err) != want {
+		t.Errorf("of no database: %v", err)
+	}
+	gone := httptest.NewServer(f)
+	gone.Close()
+	addr := gone.Listener.Addr().String()
+	_, err = newClient(t, client.Options{}, &fake{addr: addr}).Get(t.Context(), "db", []byte("k"))
+	if want := "reading db: no node gave a usable answer; " + addr + ": connect: connection refused"; fmt.Sprint(err) != want {
+		t.Errorf("of no node: %v", err)
+	}
 }
 
 // Close ends calls, and a closed client does nothing.

@@ -29,20 +29,22 @@ var (
 // maxListed is the number of attempts that an error lists.
 const maxListed = 8
 
-// errorOf returns the error of a call from its failures, the last round of which counts.
+// errorOf returns the error of a call from its failures, the last round of which counts. Of a failure it does not repeat what is said already.
 func errorOf(db string, all []*attempt, ended error) error {
+	kind := kindOf(all)
 	var list strings.Builder
 	for i, f := range all {
 		if i == maxListed {
 			fmt.Fprintf(&list, "; and %d more", len(all)-i)
 			break
 		}
-		fmt.Fprintf(&list, "; %s: %v", f.node.addr, f.err)
+		text := strings.TrimPrefix(f.err.Error(), kind.Error()+": ")
+		fmt.Fprintf(&list, "; %s: %s", f.node.addr, strings.TrimPrefix(text, "dial tcp "+f.node.addr+": "))
 	}
 	if ended != nil {
-		return fmt.Errorf("reading %s: %w: %w%s", db, kindOf(all), ended, &list)
+		kind = fmt.Errorf("%w: %w", kind, ended)
 	}
-	return fmt.Errorf("reading %s: %w%s", db, kindOf(all), &list)
+	return fmt.Errorf("reading %s: %w%s", db, kind, &list)
 }
 
 // kindOf returns the reason that a call reports. What only a node of the map says of a db is not believed, because

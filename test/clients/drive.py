@@ -6,6 +6,7 @@ refuse ADDR DB...          prints the exceptions of two reads of each key in eac
 repeat DB OPTIONS ADDR...  reads each key, one after the other, with a client of OPTIONS, which are the arguments of Client in JSON; prints the
                            value or the exception
 first DB OPTIONS ADDR...   is repeat with a new client for each key
+accept                     prints for each key, as an address, whether a client accepts it
 idle DB ADDR               reads a key in eight threads at a time, and then in one until stdin ends; keeps idle connections for 0.2 seconds
 walk N DB OPTIONS ADDR...  reads the keys key-0000000 to key-N at random in three threads, each with a session, until stdin ends; prints the
                            thread, the key, the version and the value of each, or the exception
@@ -119,6 +120,13 @@ def main(mode, *args):
         repeat(keys, *args)
     elif mode == "first":
         first(keys, *args)
+    elif mode == "accept":
+        for key in keys:
+            try:
+                sequins_client.Client([key.decode()]).close()
+                print("yes")
+            except ValueError:
+                print("no")
     elif mode == "refuse":
         for db in args[1:]:
             with sequins_client.Client(args[:1], timeout=3, attempt_timeout=0.5, max_value=1000, max_batch=1000) as client:

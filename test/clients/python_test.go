@@ -39,6 +39,29 @@ func TestPartitionersInPython(t *testing.T) {
 	}
 }
 
+// Go and Python accept the same addresses.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	addresses := map[string]string{
+		"node1:9599": "yes", "http://node1:9599": "yes", "https://node1:9599/": "yes", "[::1]:9599": "yes", "127.0.0.1:65535": "yes",
+		"http://node1:9599/db": "no", "node1:9599/db": "no", "http://node1:9599?x": "no", "http://user@node1:9599": "no",
+		"node1:99999": "no", "node1:65536": "no", "node1:0": "no", "node1": "no", "http://node1": "no", ":9599": "no", "ftp://node1:9599": "no",
+	}
+	var all [][]byte
+	for _, address := range slices.Sorted(maps.Keys(addresses)) {
+		all = append(all, []byte(address))
+	}
+	for i, line := range drive(t, all, "accept") {
+		c, err := client.New(client.Options{Addrs: []string{string(all[i])}})
+		if want := addresses[string(all[i])]; line != want || (err == nil) != (want == "yes") {
+			t.Errorf("%s: Python %s, Go %v, want %s", all[i], line, err, want)
+		}
+		if err == nil {
+			c.Close()
+		}
+	}
+}
+
 // Go and Python read every key of a node for every partitioner, and the map names the partitioner.
 func TestOneNode(t *testing.T) {
 	t.Parallel()

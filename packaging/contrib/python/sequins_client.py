@@ -72,6 +72,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+,@:-]{0,254}")
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253}):([0-9]{1,5})")
 
 
+def _is_address(node: str) -> bool:
+    parts = _ADDRESS.fullmatch(node)
+    return parts is not None and 0 < int(parts.group(2)) < 1 << 16
+
+
 def partition(partitioner: str, key: bytes, partitions: int) -> int:
     """The partition of a key. Raises ValueError for an unknown partitioner."""
     if partitioner == "string":
@@ -338,7 +343,8 @@ class Client:
                  ssl_context: Optional[ssl.SSLContext] = None, max_value: int = 64 << 20, max_batch: int = 64 << 20, zone: str = ""):
         split = [urlsplit(a if "://" in a else "//" + a, scheme="https" if ssl_context else "http") for a in addrs]
         self._seeds = [s.netloc for s in split]
-        if not split or len({s.scheme for s in split}) != 1 or split[0].scheme not in ("http", "https") or not all(map(_ADDRESS.fullmatch, self._seeds)):
+        if not split or len({s.scheme for s in split}) != 1 or split[0].scheme not in ("http", "https") or not all(map(_is_address, self._seeds)) or \
+                any(s.path.strip("/") or s.query or s.fragment for s in split):
             raise ValueError("addrs must be host:port, or URLs of them with one scheme")
         self._scheme, self._context = split[0].scheme, ssl_context
         self._timeout, self._attempt_timeout, self._refresh = timeout, attempt_timeout, refresh
@@ -678,7 +684,7 @@ class Client:
             raise ValueError("a map of something else")
         if not isinstance(count, int) or not 0 <= count <= 1 << 16 or len(replicas) != count or len(nodes) > 4096 or len(zones) not in (0, len(nodes)):
             raise ValueError("a map of the wrong size")
-        if not all(_ADDRESS.fullmatch(node) for node in nodes):
+        if not all(map(_is_address, nodes)):
             raise ValueError("a map with an invalid address")
         if not all(len(r) <= 64 and all(type(n) is int and 0 <= n < len(nodes) for n in r) for r in replicas):
             raise ValueError("a map with an invalid node")
