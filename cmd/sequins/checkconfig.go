@@ -56,9 +56,7 @@ func checkConfig(cmd *cobra.Command, path string) error {
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
-		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.Error()); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w.Error()) // an error does not keep the verdict from being printed
 	}
 	if err != nil {
 		return err
@@ -110,9 +108,7 @@ func showConfig(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
 	}
 	settings, warnings, err := config.Settings(given.Path, given.Flags...)
 	for _, w := range warnings {
-		if _, err := fmt.Fprintln(warn, "warning:", w.Error()); err != nil {
-			return err
-		}
+		_, _ = fmt.Fprintln(warn, "warning:", w.Error()) // an error does not keep the configuration from being printed
 	}
 	if err != nil {
 		return err
@@ -120,18 +116,16 @@ func showConfig(out, warn io.Writer, flags *serveFlags, asJSON bool) error {
 	if asJSON {
 		return printJSON(out, settings)
 	}
+	var text strings.Builder
 	table := "" // the keys of the top level are first
 	for _, s := range settings {
 		i := strings.LastIndexByte(s.Key, '.')
 		if name := s.Key[:max(i, 0)]; name != table {
 			table = name
-			if _, err := fmt.Fprintf(out, "\n[%s]\n", table); err != nil {
-				return err
-			}
+			fmt.Fprintf(&text, "\n[%s]\n", table)
 		}
-		if _, err := fmt.Fprintf(out, "%s = %s  # %s\n", s.Key[i+1:], s.TOML(), s.From); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "%s = %s  # %s\n", s.Key[i+1:], s.TOML(), s.From)
 	}
-	return nil
+	_, err = io.WriteString(out, text.String())
+	return err
 }

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -30,8 +31,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	var unwritten error // of a help text, for which cobra has no error
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_, unwritten = fmt.Fprintf(stdout, "%s\n\n%s", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)), cmd.UsageString())
+	})
 	cmd, err := root.ExecuteContextC(context.Background())
-	if err != nil {
+	if err = cmp.Or(err, unwritten); err != nil {
 		for line := range strings.Lines(err.Error()) {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "sequins: %s\n", term.Clean(strings.TrimSuffix(line, "\n")))
 		}
@@ -73,6 +78,12 @@ Exit codes of all commands; 130 or 143 after a second SIGINT or SIGTERM:
 	flags.register(root)
 	addCommands(root)
 	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Args = func(_ *cobra.Command, args []string) error {
+		cmd, unknown, err := root.Find(args)
+		return cmp.Or(err, noSubcommand(cmd, unknown))
+	}
 	checkUsage(root)
 	return root
 }

@@ -149,6 +149,8 @@ func TestUsageErrors(t *testing.T) {
 		want string
 	}{
 		{[]string{"frobnicate"}, `sequins: there is no command "frobnicate"; see sequins --help`},
+		{[]string{"help", "frobnicate"}, `sequins: there is no command "frobnicate"; see sequins help --help`},
+		{[]string{"help", "get", "x"}, `sequins: there is no command "x"; see sequins help --help`},
 		{[]string{"--frobnicate"}, "sequins: unknown flag: --frobnicate; see sequins --help"},
 		{[]string{"--source"}, "sequins: flag needs an argument: --source; see sequins --help"},
 		{[]string{"get", "x"}, "sequins: requires at least 2 arg(s), only received 1; see sequins get --help"},

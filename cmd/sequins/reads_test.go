@@ -346,7 +346,7 @@ func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	expect.NoError(t, err)
 	defer full.Close()
-	for _, args := range []string{"scan numbers", "scan awkward", "scan awkward --json", "diff numbers 1 1", "diff numbers 1 1 --json", "get numbers key-000001 key-000002", "status"} {
+	for _, args := range []string{"scan numbers", "scan awkward", "scan awkward --json", "diff numbers 1 1", "diff numbers 1 1 --json", "get numbers key-000001 key-000002", "status", "get --help"} {
 		var stderr bytes.Buffer
 		code := run(append(strings.Fields(args), "--server", s.base), full, &stderr)
 		if want := "sequins: write /dev/full: no space left on device\n"; code != exitFailure || stderr.String() != want {
