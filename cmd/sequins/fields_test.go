@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/internal/human"
 	"sequins/test/expect"
 	"sequins/test/harness"
 )
@@ -64,7 +65,7 @@ func TestFields(t *testing.T) {
 		}
 		r := sequins(t, append(args, "verify", f.Dir)...)
 		r.wants(t, exitOK)
-		if want := fmt.Sprintf("%d files with %d records are good\n", f.Meta.Files, f.Meta.Records); r.stdout != want {
+		if want := fmt.Sprintf("good: %s with %d records\n", human.Plural(f.Meta.Files, "file"), f.Meta.Records); r.stdout != want {
 			t.Errorf("%s: verify says %q, want %q", f.Name, r.stdout, want)
 		}
 	}

@@ -84,7 +84,7 @@ func TestVerifyGood(t *testing.T) {
 	for _, args := range [][]string{{block, sequence, log}, {dir}, {dir + "/"}, {filepath.Dir(log), block, sequence}} {
 		r := sequins(t, append([]string{"verify"}, args...)...)
 		r.wants(t, exitOK)
-		if r.stdout != "3 files with 23 records are good\n" {
+		if r.stdout != "good: 3 files with 23 records\n" {
 			t.Errorf("%v: said %q", args, r.stdout)
 		}
 	}
@@ -94,7 +94,7 @@ func TestVerifyGood(t *testing.T) {
 	expect.NoError(t, os.Symlink(".", filepath.Join(db, "again")))
 	expect.NoError(t, os.Symlink(".", filepath.Join(db, "once more")))
 	for _, linked := range []string{link, db} {
-		if r := sequins(t, "verify", linked); r.stdout != "3 files with 23 records are good\n" {
+		if r := sequins(t, "verify", linked); r.stdout != "good: 3 files with 23 records\n" {
 			t.Errorf("through a link: said %q, %q", r.stdout, r.stderr)
 		}
 	}
@@ -108,7 +108,7 @@ func TestVerifyMapFile(t *testing.T) {
 	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "data"), awkward...)
 	writeData(t, load.FormatSequenceFile, filepath.Join(dir, "index"), awkward...)
 	writeFile(t, filepath.Join(dir, "bloom"), "of a BloomMapFile")
-	if r := sequins(t, "verify", dir); r.stdout != "1 files with 7 records are good\n" {
+	if r := sequins(t, "verify", dir); r.stdout != "good: 1 file with 7 records\n" {
 		t.Errorf("said %q, %q", r.stdout, r.stderr)
 	}
 }
@@ -116,7 +116,7 @@ func TestVerifyMapFile(t *testing.T) {
 func TestVerifyFixtures(t *testing.T) {
 	r := sequins(t, "verify", harness.FixturesDir(t))
 	r.wants(t, exitOK)
-	if !strings.HasSuffix(r.stdout, " records are good\n") {
+	if !strings.HasPrefix(r.stdout, "good: ") || !strings.HasSuffix(r.stdout, " records\n") {
 		t.Errorf("said %q", r.stdout)
 	}
 }
@@ -152,7 +152,7 @@ func TestVerifyOfADestroyedHead(t *testing.T) {
 	}
 	r := sequins(t, "verify", dir)
 	r.wants(t, exitOK)
-	if want := "3 files with 23 records are good\n"; r.stdout != want {
+	if want := "good: 3 files with 23 records\n"; r.stdout != want {
 		t.Errorf("said %q, want %q", r.stdout, want)
 	}
 	spoil(t, sequence, 0)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sequins/internal/human"
 	"sequins/internal/term"
 )
 
@@ -110,7 +111,7 @@ func (f *fileFlags) verify(cmd *cobra.Command, args []string, asJSON bool) error
 		return errors.Join(printJSON(out, result), err)
 	}
 	if err == nil {
-		_, err = fmt.Fprintf(out, "%d files with %d records are good\n", result.Files, result.Records)
+		_, err = fmt.Fprintf(out, "good: %s with %s\n", human.Plural(int(result.Files), "file"), human.Plural(int(result.Records), "record"))
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/internal/human"
 	"sequins/test/expect"
 	"sequins/test/harness"
 	"sequins/test/process"
@@ -46,7 +47,7 @@ func testFiles(t *testing.T, c *cluster) {
 			fields = []string{"--key", f.Meta.KeyField}
 		}
 		code, out, errs := command(append(fields, "verify", "--config", conf, base+name+"/1")...)
-		if want := fmt.Sprintf("%d files with %d records are good\n", f.Meta.Files, f.Meta.Records); code != 0 || out != want {
+		if want := fmt.Sprintf("good: %s with %d records\n", human.Plural(f.Meta.Files, "file"), f.Meta.Records); code != 0 || out != want {
 			t.Errorf("verify of %s: exit code %d, %s%s, want %s", name, code, out, errs, want)
 		}
 	}

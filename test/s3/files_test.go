@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sequins/internal/human"
 	"sequins/test/expect"
 	"sequins/test/gateway"
 	"sequins/test/harness"
@@ -60,7 +61,7 @@ func TestVersionsOfABucket(t *testing.T) {
 		for _, how := range []struct{ env, flags []string }{{nil, []string{"--config", conf}}, {byEnvironment, nil}} {
 			all := append(append(append([]string{"verify"}, how.flags...), fields...), scheme+root+version)
 			code, out, errs := command(t, how.env, all...)
-			if want := fmt.Sprintf("%d files with %d records are good\n", f.Meta.Files, f.Meta.Records); code != 0 || out != want {
+			if want := fmt.Sprintf("good: %s with %d records\n", human.Plural(f.Meta.Files, "file"), f.Meta.Records); code != 0 || out != want {
 				t.Errorf("%v: exit code %d, %s%s, want %s", all, code, out, errs, want)
 			}
 		}
@@ -88,7 +89,7 @@ func TestBlocksOfABucket(t *testing.T) {
 	g.PutTree(t, "jobs/output/large/1", built)
 	base := "s3://" + gateway.Bucket + "/jobs/output/large/1"
 	code, out, errs := command(t, nil, "verify", "--config", conf, base)
-	if code != 0 || out != "1 files with 4 records are good\n" {
+	if code != 0 || out != "good: 1 file with 4 records\n" {
 		t.Errorf("verify: exit code %d, %s%s", code, out, errs)
 	}
 	// Damage is found by the checksums.

@@ -47,7 +47,7 @@ func TestCommands(t *testing.T) {
 	}
 	for _, name := range []string{"words.parquet", "words.avro"} {
 		path := filepath.Join(dir, name)
-		if code, got := sequins(t, "verify", path); code != 0 || string(got) != "1 files with 2500 records are good\n" {
+		if code, got := sequins(t, "verify", path); code != 0 || string(got) != "good: 1 file with 2500 records\n" {
 			t.Errorf("verify %s: exit code %d, %s", name, code, got)
 		}
 		if code, got := sequins(t, "verify", "--key", "meaning", path); code != 6 || !strings.Contains(string(got), "the key is null: meaning; a load leaves out this record and 357 others") {
