@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -157,6 +158,42 @@ func TestRollbackOfANode(t *testing.T) {
 		t.Errorf("printed %s", r.stdout)
 	}
 	s.stop(syscall.SIGTERM)
+}
+
+// TestUnpinWaits for the newest version, unless it cannot be loaded or is held.
+func TestUnpinWaits(t *testing.T) {
+	source := pinSource(t)
+	var states atomic.Pointer[[]status.OnNode] // of version 2, one for each answer; the last one stays
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		now := *states.Load()
+		states.Store(new(now[min(1, len(now)-1):]))
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(status.Status{Node: "a:1", Source: source, DBs: map[string]status.DB{"words": {Versions: map[string]status.Version{
+			"1": {Nodes: map[string]status.OnNode{"a:1": {State: status.Active, Current: !now[0].Current}}},
+			"2": {Nodes: map[string]status.OnNode{"a:1": now[0]}}}}}}) // the test fails if it is not sent
+	}))
+	defer node.Close()
+	for _, of := range [][]status.OnNode{
+		{{State: status.Available}, {State: status.Building}, {State: status.Active, Current: true}},
+		{{State: status.Building}, {State: status.Held}},
+		{{State: status.Building}, {State: status.Building, Error: "damaged"}},
+	} {
+		want := "a:1 serves 1\n"
+		if of[len(of)-1].Current {
+			want = "a:1 serves 2\n"
+		}
+		states.Store(&of)
+		r := sequins(t, "unpin", "words", "--source", source, "--server", node.URL, "--wait", "--timeout", "1m")
+		if r.wants(t, exitOK); !strings.Contains(r.stdout, want) || len(*states.Load()) > 1 {
+			t.Errorf("it has printed %s, and the states that were not asked for are %v", r.stdout, *states.Load())
+		}
+	}
+	states.Store(&[]status.OnNode{{State: status.Building}})
+	r := sequins(t, "unpin", "words", "--source", source, "--server", node.URL, "--wait", "--timeout", "10ms")
+	r.wants(t, exitFailure, "sequins: after 10ms: 1 of 1 nodes do not follow")
+	if !strings.Contains(r.stdout, "a:1 serves 1, not yet version 2\n") {
+		t.Errorf("it has printed %s", r.stdout)
+	}
 }
 
 // The configuration that happens to be there does not decide which cluster is rolled back.

@@ -13,6 +13,7 @@ import (
 	"sequins/client"
 	"sequins/internal/sleep"
 	"sequins/internal/term"
+	"sequins/observe/status"
 )
 
 // waitPeriod is the interval between two requests for the status.
@@ -80,26 +81,29 @@ func (p *pinning) follow(ctx context.Context, node *client.Node) (lines []string
 	if err != nil {
 		return nil, 0, ofNode(ctx, node, "", err)
 	}
-	nodes := slices.Sorted(maps.Keys(st.Peers))
-	want := p.file
-	want.Version = want.Pinned(time.Now())
-	for _, addr := range append(nodes, st.Node) {
-		version, follows := st.DBs[p.db].Current(addr), false
+	nodes := append(slices.Sorted(maps.Keys(st.Peers)), st.Node)
+	want, db := p.file, st.DBs[p.db]
+	want.Version, late = want.Pinned(time.Now()), len(nodes)
+	for _, addr := range nodes {
+		version := db.Current(addr)
 		line := "serves " + version
+		newer := slices.DeleteFunc(slices.Sorted(maps.Keys(db.Versions)), func(name string) bool { // that it loads, and has not failed to
+			on := db.Versions[name].Nodes[addr]
+			return name <= version || on.Error != "" || on.State != status.Available && on.State != status.Building
+		})
 		switch failed := st.Peers[addr].Error; {
 		case failed != "":
 			line = "does not answer: " + failed
 		case version == "":
 			line = "serves no version"
-		case !st.DBs[p.db].PinOn(addr, st.Node).Same(want):
+		case !db.PinOn(addr, st.Node).Same(want):
 			line += ", and has not read the file yet"
 		case !want.Allows(version) || version < p.approved:
 			line += ", not yet what is asked for"
+		case p.decided == "" && len(newer) > 0: // of unpin
+			line += ", not yet version " + newer[len(newer)-1]
 		default:
-			follows = true
-		}
-		if !follows {
-			late++
+			late--
 		}
 		lines = append(lines, term.Clean(addr)+" "+term.Clean(line))
 	}
