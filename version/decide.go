@@ -183,7 +183,7 @@ func (d *decision) load(in content.Input) {
 }
 
 // removeOthers removes what is neither served nor wanted: what is older than the current version, has gone from the source, or was superseded before
-// its load had begun, or after it had ended without all that this node has to hold. As long as the source has not been read, nothing is known to be
+// its load had begun, or after it had ended without all that this node has to hold, unless it has failed: then it would be loaded again if the newer one fails, too. As long as the source has not been read, nothing is known to be
 // superfluous. What was served before a restart stays until another version is active, and everything does if that is not known.
 func (d *decision) removeOthers(wanted []content.Input) {
 	kept, before, taken := d.kept(), d.Before(), d.taken()
@@ -211,6 +211,8 @@ func (d *decision) mayStillServe(v *Entry) bool {
 		return false
 	case v.Verdict == Held:
 		return !d.isHeldBehind(v.Name) && !d.isCrowded()
+	case v.Failure.Waits && v.Failure.Kind != NoRoom && v.Coverage == Absent: // it takes no room
+		return true
 	}
 	return v.Coverage > Absent && v.Complete && v.Work == Resting || v.Work == Loading && v.Begun
 }

@@ -279,7 +279,16 @@ var scripts = map[string][]step{
 		{NotFound{in("1")}, "", "2:AVAILABLE"},
 		{NotFound{in("2")}, "load 2", "2:BUILDING"},
 		{bad("2"), "load 1", "1:BUILDING 2:ERROR"},
-		{list("1", "2", "3"), "load 3, cancel 1, delete 2", "1:REMOVING 2:REMOVING 3:BUILDING"},
+		{list("1", "2", "3"), "load 3, cancel 1", "1:REMOVING 2:ERROR 3:BUILDING"},
+	},
+	"a version that has failed is not loaded again because a newer one fails": {
+		{source("1"), "open 1", "1:AVAILABLE"},
+		{here("1"), "activate 1", "1:ACTIVE*"},
+		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
+		{bad("2"), "", "1:ACTIVE* 2:ERROR"},
+		{list("1", "2", "3"), "load 3", "1:ACTIVE* 2:ERROR 3:BUILDING"},
+		{bad("3"), "", "1:ACTIVE* 2:ERROR 3:ERROR"},
+		{Retry{in("2")}, "load 2", "1:ACTIVE* 2:ERROR 3:ERROR"},
 	},
 	"a database that has left the source is removed at once": {
 		{source("1"), "open 1", "1:AVAILABLE"},
