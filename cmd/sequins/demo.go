@@ -83,7 +83,11 @@ func (d *demo) run(ctx context.Context, c config.Config, anyPort bool, log *slog
 	if err != nil {
 		return err
 	}
-	d.node = client.NewNode(client.NodeOptions{URL: "http://" + s.Address})
+	url, err := addressURL(s.Address)
+	if err != nil {
+		return err
+	}
+	d.node = client.NewNode(client.NodeOptions{URL: url})
 	defer d.node.Close()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.Run(ctx) })

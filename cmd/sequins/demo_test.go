@@ -48,7 +48,8 @@ func TestDemo(t *testing.T) {
 // However the demo is interrupted, it leaves no files.
 func TestDemoCutShort(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGINT, syscall.SIGHUP} {
-		p, stop := startDemo(t, "--bind", "127.0.0.1:0", "--pause", "1h")
+		p, stop := startDemo(t, "--bind", "0.0.0.0:0", "--pause", "1h")
+		p.waitFor(`open http://127\.0\.0\.1:\d+/ in a browser`)
 		p.waitFor("in 1h0m0s there will be a second version")
 		stop(signal)
 	}

@@ -38,7 +38,7 @@ func TestSystemd(t *testing.T) {
 	demoSource(t, dir)
 	cmd := command(t, "--bind", "127.0.0.1:0", "--source", "source", "--local-store", "store")
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket)
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+socket, "SEQUINS_SHUTDOWN_DELAY=2s")
 	p := start(t, cmd, cmd.StderrPipe)
 	if message := hear(t, conn); message != "READY=1" {
 		t.Fatalf("first comes %q", message)
@@ -53,7 +53,7 @@ func TestSystemd(t *testing.T) {
 		t.Errorf("after the reload it says %q", message)
 	}
 	p.signal(syscall.SIGTERM)
-	if message := hear(t, conn); message != "STOPPING=1" {
+	if message := hear(t, conn); message != "STOPPING=1\nEXTEND_TIMEOUT_USEC=62000000" {
 		t.Errorf("at SIGTERM it says %q", message)
 	}
 	if code := p.wait(); code != exitOK {

@@ -185,7 +185,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 		go d.tokens.follow(following)
 	}
 	d.notify("READY=1")
-	defer context.AfterFunc(ctx, func() { d.notify("STOPPING=1") })()
+	defer context.AfterFunc(ctx, func() { // with the time that it takes at most, and some seconds
+		d.notify(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (d.ShutdownDelay() + time.Minute).Microseconds()))
+	})()
 	err := d.node.Run(ctx)
 	end()
 	d.stop()
