@@ -15,6 +15,7 @@ import (
 	"sequins/blocks"
 	"sequins/internal/fsys"
 	"sequins/load"
+	"sequins/observe/status"
 	"sequins/store"
 	"sequins/test/expect"
 )
@@ -391,4 +392,28 @@ func TestRunFailsWithItsListener(t *testing.T) {
 		t.Error("Run goes on without a listener")
 	}
 	r.cancel()
+}
+
+// TestUnreadableAtStart: a node is not ready while it cannot read what it has of a database. What the source does not list keeps it from nothing.
+func TestUnreadableAtStart(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	data := filepath.Join(f.store, "data")
+	expect.NoError(t, os.Rename(filepath.Join(data, "fruit"), filepath.Join(f.store, "aside")))
+	expect.NoError(t, os.WriteFile(filepath.Join(data, "fruit"), nil, 0o644)) // a directory that gives an error
+	expect.NoError(t, os.Mkdir(filepath.Join(data, "foreign"), 0o755))
+	expect.NoError(t, os.WriteFile(filepath.Join(data, "foreign/STATE.json"), []byte("?"), 0o644))
+	r = f.run()
+	r.eventually("the load fails", func() bool { return r.onNode("fruit", "1").State == status.Error })
+	if got := r.get("/readyz"); got.status != http.StatusServiceUnavailable || !strings.Contains(got.body, "version 1 of fruit") {
+		t.Errorf("it is ready: %+v", got)
+	}
+	expect.NoError(t, os.RemoveAll(filepath.Join(data, "fruit")))
+	expect.NoError(t, os.Rename(filepath.Join(f.store, "aside"), filepath.Join(data, "fruit")))
+	r.Apply(*r.reloadable.Load())
+	r.eventually("it is ready", func() bool { return r.get("/readyz").status == http.StatusOK })
 }

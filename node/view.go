@@ -241,7 +241,8 @@ func (v *view) waits() []status.Wait {
 	current := v.facts.Current.Name
 	var all []status.Wait
 	w, loads := v.loadWait()
-	if w.Blocks = v.atStart && current == "" && (v.served() || !v.tried && !v.away) || v.isBehind(); loads || w.Blocks {
+	unread := v.facts.Likely && len(v.facts.Listed) > 0 // as far as is known, something was served
+	if w.Blocks = v.atStart && current == "" && (v.served() || unread || !v.tried && !v.away) || v.isBehind(); loads || w.Blocks {
 		all = append(all, w)
 	}
 	if v.atStart && current != "" && !v.whole && !v.away && time.Since(v.node.admitted()) < wholeTimeout {
