@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,9 +10,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"sequins/internal/term"
 	"sequins/internal/wire"
@@ -108,6 +112,11 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 	fail := func(format string, args ...any) error {
 		return &NodeError{Kind: ErrUnreachable, URL: c.shown, text: fmt.Sprintf(format, args...), cause: err}
 	}
+	ends := []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed}
+	closed := slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
+	if secure && closed {
+		err = cmp.Or(c.alert(ctx), err)
+	}
 	var name *net.DNSError
 	switch text := err.Error(); {
 	case silent && secure:
@@ -124,7 +133,7 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 		return fail("refuses the TLS connection (%s): if it wants a certificate of its clients, name one that is valid with --certificate and --certificate-key", alertOf(err))
 	case strings.Contains(text, `malformed HTTP response "\x15`): // an alert of TLS
 		return c.speaksTLS(err)
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), strings.Contains(text, "server closed idle connection"):
+	case closed, strings.Contains(text, "server closed idle connection"):
 		return fail("closes the connection without an answer: it is not sequins, speaks TLS (https://), or shuts down")
 	}
 	if text := certificateProblem(err); text != "" {
@@ -138,6 +147,29 @@ func (c *Node) speaksTLS(err error) error {
 	host := strings.TrimPrefix(c.shown, "http://")
 	return &NodeError{Kind: ErrUnreachable, URL: c.shown, cause: err,
 		text: fmt.Sprintf("speaks TLS: use https://%s, with --ca FILE if no public authority has signed its certificate", host)}
+}
+
+// alert returns the error with the alert of TLS with which the node closes a connection, nil if there is none. The kernel may lose the alert of a
+// connection on which a request was sent: with TLS 1.3, the node has not checked the client's certificate then.
+func (c *Node) alert(ctx context.Context) error {
+	end := time.Now().Add(2 * time.Second)
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	u, err := url.Parse(c.url)
+	if err != nil {
+		return nil
+	}
+	dialer := tls.Dialer{Config: c.transport.TLSClientConfig}
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
+	if err == nil {
+		defer conn.Close()
+		_ = conn.SetReadDeadline(end) // if this fails, Read fails, too
+		_, err = conn.Read(make([]byte, 1))
+	}
+	if alertOf(err) == "" {
+		return nil
+	}
+	return err
 }
 
 // alertOf returns the alert of TLS that the node has sent, "" if an error is another one.
