@@ -56,7 +56,6 @@ func Run(ctx context.Context, j Job, p *load.Progress) (m *finished.Manifest, er
 	if err := j.checkAbsent(); err != nil {
 		return nil, err
 	}
-	_, made := os.Stat(filepath.Dir(j.To)) // an error if it is made by lock
 	unlock, err := j.lock()
 	if err != nil {
 		return nil, err
@@ -65,9 +64,6 @@ func Run(ctx context.Context, j Job, p *load.Progress) (m *finished.Manifest, er
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, os.RemoveAll(j.work()))
-		}
-		if err != nil && made != nil {
-			_ = unix.Rmdir(filepath.Dir(j.To)) // unless another build writes to it
 		}
 	}()
 	b := &builder{Job: j}
