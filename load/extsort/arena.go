@@ -94,15 +94,9 @@ func (a *arena) entries() []entry {
 	return unsafe.Slice((*entry)(unsafe.Pointer(&a.mem[len(a.mem)-a.n*entrySize])), a.n)
 }
 
-func (a *arena) record(e entry) (recordHead, []byte) {
-	b := a.mem[e.off:a.used]
-	r, _ := parseHead(b) // which add has written
-	return r, b[:r.size()]
-}
-
 func (a *arena) key(e entry) []byte {
 	b := a.mem[e.off:a.used]
-	r, _ := parseHead(b)
+	r, _ := parseHead(b) // which add has written
 	return b[r.head:r.value()]
 }
 

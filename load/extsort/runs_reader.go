@@ -104,7 +104,9 @@ func (r *reader) nextEntry() error {
 		}
 		r.arena.touch(r.entries[:touchAhead])
 	}
-	r.set(r.arena.record(r.entries[0]))
+	rec := r.arena.mem[r.entries[0].off:r.arena.used]
+	head, _ := parseHead(rec) // which add has written
+	r.set(head, rec[:head.size()])
 	r.entries = r.entries[1:]
 	return nil
 }

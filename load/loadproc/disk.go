@@ -3,7 +3,6 @@ package loadproc
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -17,11 +16,10 @@ import (
 type disk struct {
 	fsys.FS
 	ask     func(pending int64) (limit int64)
-	written atomic.Int64 // bytes, in all
+	written atomic.Int64 // bytes to the files that are there
 	pending atomic.Int64 // bytes that are being written
-
-	mu    sync.Mutex // held while one write asks
-	limit int64      // of written and pending
+	limit   atomic.Int64 // of both
+	mu      sync.Mutex   // held while one write asks
 }
 
 // Create creates a file whose writes wait until the node allows them.
@@ -31,6 +29,19 @@ func (d *disk) Create(name string) (fsys.File, error) {
 		return nil, err
 	}
 	return &file{f.(*os.File), d}, nil
+}
+
+// Remove gives back what was written to a file.
+func (d *disk) Remove(name string) error {
+	info, unknown := d.FS.Stat(name)
+	err := d.FS.Remove(name)
+	if err == nil && unknown == nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.written.Add(-info.Size())
+		d.limit.Add(-info.Size()) // others may write as much
+	}
+	return err
 }
 
 type file struct {
@@ -50,24 +61,35 @@ func (f *file) Write(b []byte) (int, error) {
 func (d *disk) begin(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if pending := d.pending.Add(bytes); d.written.Load()+pending > d.limit {
-		d.limit = d.ask(pending)
+	if pending := d.pending.Add(bytes); d.written.Load()+pending > d.limit.Load() {
+		d.limit.Store(d.ask(pending))
 	}
 }
 
-// allow answers a process that asks whether it may write pending bytes, with a limit of what it writes in all. It allows half of what is
-// free if that is more, as other loads and temporary files without names take of it, too. The error is a *RoomError if
-// there is no room for them beside what other loads will still write and the reserve.
+// maxAhead is how many bytes a process may write before it asks again.
+const maxAhead = 16 << 20
+
+// allow answers a process that asks whether it may write pending bytes, with a limit of what it has written then. It allows some more, if that is at most half of
+// what is free: temporary files without names take of it, too. The error is a *RoomError if there is no room beside the reserve and what other
+// loads will still write or are allowed to.
 func (p *Process) allow(pending int64) error {
-	free, known := p.launcher.Free()
-	room, limit := p.launcher.room(p, free), int64(math.MaxInt64)
-	if known && room.Reserve >= 0 {
-		if room.left() < pending {
-			return &room
-		}
-		limit = p.written + max(pending, room.left()/2)
+	l := p.launcher
+	l.allowing.Lock() // while a disk hangs, loads wait, and nobody else
+	defer l.allowing.Unlock()
+	free, known := l.Free()
+	room, ahead := l.room(p, free), int64(maxAhead)
+	switch {
+	case room.Reserve < 0: // the disk is not checked
+	case !known:
+		ahead = 0
+	case room.left() < pending:
+		return &room
+	default:
+		ahead = min(ahead, room.left()/2)
 	}
 	if pending > 0 {
+		p.allowed.Store(max(pending, ahead))
+		limit := p.written + max(pending, ahead)
 		_ = p.order(order{Limit: &limit}) // if that fails, the process has ended, which next reports
 	}
 	return nil
@@ -85,7 +107,7 @@ func (l *Launcher) room(p *Process, free int64) RoomError {
 func (p *Process) lacked(err error) error {
 	if e, ok := errors.AsType[*RoomError](err); ok {
 		e.Written, e.Freed = max(1, p.written), p.freed
-		e.Needs = p.needs(e.left())
+		e.Needs = p.needs(max(p.written, e.left()))
 		return fmt.Errorf("loading version %s of %s: %w", p.input.Name, p.db, e)
 	}
 	free, known := p.launcher.Free()

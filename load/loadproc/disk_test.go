@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -110,6 +112,47 @@ func TestLoadThatOutgrowsTheDisk(t *testing.T) {
 	_, dir = w.plan(p)
 	expect.NoError(t, p.Claim(m, again))
 	expect.NoError(t, p.Load(dir, []int{0}, func(News) {}))
+}
+
+// Several loads outgrow the disk at the same time, which cannot be measured once.
+func TestLoadsThatOutgrowTheDisk(t *testing.T) {
+	const size, reserve = 96 << 20, 32 << 20
+	w := newWorld(t)
+	w.inflated(64 << 20)
+	var measured, least atomic.Int64
+	least.Store(size)
+	w.launcher.Free = func() (int64, bool) {
+		free := size - w.used()
+		least.Store(min(least.Load(), free))
+		return free, measured.Add(1) != 10
+	}
+	w.launcher.SetReserve(reserve)
+	var loads []func() error
+	for _, db := range []string{"a", "b", "c", "d"} {
+		expect.NoError(t, os.CopyFS(filepath.Join(w.root, db), os.DirFS(filepath.Join(w.root, "db"))))
+		job := testJob
+		job.DB, job.Options.Compression, job.Options.Partitioner = db, blocks.None, "hadoop"
+		p := w.start(t.Context(), job)
+		m, dir := w.plan(p)
+		expect.NoError(t, p.Claim(m, everything))
+		loads = append(loads, func() error {
+			defer p.Close()
+			return p.Load(dir, []int{0}, func(News) {})
+		})
+	}
+	var all sync.WaitGroup
+	for _, load := range loads {
+		all.Go(func() {
+			err := load()
+			if room, is := errors.AsType[*RoomError](err); err != nil && (!is || room.Needs < room.Written) {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if free := least.Load(); free < reserve {
+		t.Errorf("%d MiB were free, %d are to stay", free>>20, reserve>>20)
+	}
 }
 
 // What an attempt needs is known, too, if the disk is full before that is noticed, but not if something else than the disk is: a quota.

@@ -37,6 +37,8 @@ type Launcher struct {
 	// Free returns the free bytes of the disk that blocks are written to, if that is known.
 	Free func() (bytes int64, known bool)
 
+	allowing sync.Mutex // held while the disk is measured to allow a process to write
+
 	mu        sync.Mutex
 	running   map[*Process]bool
 	claims    map[*Process]bool // of the disk: of those that run, and whose load waits for other nodes

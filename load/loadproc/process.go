@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"sequins/internal/content"
@@ -32,7 +33,8 @@ type Process struct {
 	others   float64       // what will still be copied from other nodes, in bytes; guarded by launcher.mu
 	freed    int64         // Room.Freed; set by Claim
 	staging  store.Staging // set by Link or Load
-	written  int64         // bytes to the disk, by its own account
+	written  int64         // bytes on the disk, by its own account
+	allowed  atomic.Int64  // bytes that it may still write before it asks
 	last     load.Snapshot // that was counted
 
 	cancel  context.CancelFunc // tells the process to exit
@@ -176,6 +178,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		case e.Progress != nil:
 			p.count(*e.Progress)
 			p.written = max(0, e.Written)
+			p.allowed.Store(min(p.allowed.Load(), e.Allowed))
 			if len(e.Publish) > 0 {
 				if err := dir.Publish(ahead.Staging, e.Publish...); err != nil {
 					return err

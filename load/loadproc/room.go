@@ -144,7 +144,7 @@ func (l *Launcher) claimed(p *Process) int64 {
 	var bytes float64
 	for other := range l.claims {
 		if other != p {
-			bytes += other.left + other.others
+			bytes += max(other.left, float64(other.allowed.Load())) + other.others
 		}
 	}
 	return int64(bytes)

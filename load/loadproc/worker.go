@@ -236,5 +236,6 @@ func (w *worker) tell(e event) {
 	defer w.mu.Unlock()
 	now := w.progress.Snapshot()
 	e.Progress, e.Written = &now, w.disk.written.Load()
+	e.Allowed = w.disk.limit.Load() - e.Written
 	_ = w.sendLocked(e)
 }
