@@ -211,7 +211,7 @@ func (d *decision) mayStillServe(v *Entry) bool {
 		return false
 	case v.Verdict == Held:
 		return !d.isHeldBehind(v.Name) && !d.isCrowded()
-	case v.Failure.Waits && v.Failure.Kind != NoRoom && v.Coverage == Absent: // it takes no room
+	case v.Failure.Waits && v.Failure.Kind != NoRoom && v.Coverage <= Empty: // it takes no room
 		return true
 	}
 	return v.Coverage > Absent && v.Complete && v.Work == Resting || v.Work == Loading && v.Begun
