@@ -60,7 +60,9 @@ func (ls *lister) look() {
 	if ls.db.bg.isDue(ls.relook) {
 		ls.want(repetition)
 	}
-	checked := ls.checking()
+	c := &ls.check
+	listable := ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name)
+	checked := listable && !c.due.IsZero() && (ls.db.bg.isDue(c.due) || c.asked != ls.db.node.asked.Load())
 	if checked {
 		ls.want(comparison)
 	}
@@ -353,10 +355,4 @@ func (ls *lister) checkLater() {
 		c.pause = dailyCheck
 	}
 	ls.check.due = time.Now().Add(ls.check.pause)
-}
-
-// checking reports whether the next listing compares what is served. It waits until the versions can be listed.
-func (ls *lister) checking() bool {
-	c := &ls.check
-	return ls.db.facts.Source == version.Known && !ls.db.node.health.IsFailing(ls.db.name) && !c.due.IsZero() && (ls.db.bg.isDue(c.due) || c.asked != ls.db.node.asked.Load())
 }

@@ -27,6 +27,7 @@ type memory struct {
 	db      *common
 	state   store.State
 	pin     pin.File  // as last read
+	unread  bool      // the disk has not given the state
 	unsaved int       // number of consecutive failed attempts to write it
 	again   time.Time // of another attempt; zero: there is none
 }
@@ -44,7 +45,7 @@ func (mem *memory) remember(local []content.Input) (former []content.Input) {
 		_ = sleep.For(mem.db.bg.ctx, sleep.Backoff(attempt, minBackoff, maxBackoff))
 	}
 	if err != nil {
-		mem.db.facts.Likely = true
+		mem.db.facts.Likely, mem.unread = true, !errors.Is(err, blocks.ErrCorrupt)
 		for _, in := range local { // ascending by name
 			mem.db.facts.Served = in
 		}

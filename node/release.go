@@ -51,13 +51,6 @@ const (
 	maxLingersOfSecret = 24
 )
 
-// retire keeps a version readable by name until endRetirement.
-func (k *keeper) retire(in content.Input) {
-	l := k.db.live[in]
-	l.v.Retire()
-	l.retired = time.Now()
-}
-
 // endRetirement ends the retirement of a version that has had no request for long enough.
 func (k *keeper) endRetirement(l *live) {
 	if v, _ := k.db.facts.Entry(l.in()); v.Removal != version.Lingering {

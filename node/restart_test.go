@@ -417,3 +417,18 @@ func TestUnreadableAtStart(t *testing.T) {
 	r.Apply(*r.reloadable.Load())
 	r.eventually("it is ready", func() bool { return r.get("/readyz").status == http.StatusOK })
 }
+
+// TestFaultyAndDamagedAtStart: a version that is faulty does not keep a node from being ready because the state of the database is damaged.
+func TestFaultyAndDamagedAtStart(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("fruit", "1", 2, fruit...)
+	r := f.run()
+	r.serves("fruit", "1")
+	r.stop()
+	expect.NoError(t, os.RemoveAll(f.dir("fruit", "1")))
+	expect.NoError(t, os.WriteFile(f.statePath("fruit"), []byte("?"), 0o644))
+	f.damage("fruit", "1", "part-r-00001")
+	r = f.run()
+	r.eventually("it is ready", func() bool { return r.get("/readyz").status == http.StatusOK })
+}

@@ -26,7 +26,7 @@ type view struct {
 	facts      version.Facts
 	versions   []versionView   // of the entries of facts
 	serving    content.Content // what is served, or was before a restart
-	tried      bool            // its versions were listed, and all have failed through their own fault
+	tried      bool            // its versions were listed, and all have failed through their own fault; not if it is not known what was served
 	restored   bool            // what is on the disk has been looked at
 	whole      bool            // every partition of the current version has been on some node at least once
 	pin        *pin.File
@@ -241,8 +241,7 @@ func (v *view) waits() []status.Wait {
 	current := v.facts.Current.Name
 	var all []status.Wait
 	w, loads := v.loadWait()
-	unread := v.facts.Likely && len(v.facts.Listed) > 0 // as far as is known, something was served
-	if w.Blocks = v.atStart && current == "" && (v.served() || unread || !v.tried && !v.away) || v.isBehind(); loads || w.Blocks {
+	if w.Blocks = v.atStart && current == "" && (v.served() || !v.tried && !v.away) || v.isBehind(); loads || w.Blocks {
 		all = append(all, w)
 	}
 	if v.atStart && current != "" && !v.whole && !v.away && time.Since(v.node.admitted()) < wholeTimeout {
