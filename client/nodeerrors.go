@@ -115,7 +115,9 @@ func (c *Node) unreachable(ctx context.Context, err error) error {
 	ends := []error{io.EOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed}
 	closed := slices.ContainsFunc(ends, func(end error) bool { return errors.Is(err, end) })
 	if secure && closed {
-		err = cmp.Or(c.alert(ctx), err)
+		if again := c.refusal(ctx); alertOf(again) != "" {
+			err = again
+		}
 	}
 	var name *net.DNSError
 	switch text := err.Error(); {
@@ -149,25 +151,20 @@ func (c *Node) speaksTLS(err error) error {
 		text: fmt.Sprintf("speaks TLS: use https://%s, with --ca FILE if no public authority has signed its certificate", host)}
 }
 
-// alert returns the error with the alert of TLS with which the node closes a connection, nil if there is none. The kernel may lose the alert of a
-// connection on which a request was sent: with TLS 1.3, the node has not checked the client's certificate then.
-func (c *Node) alert(ctx context.Context) error {
-	end := time.Now().Add(2 * time.Second)
-	ctx, cancel := context.WithDeadline(ctx, end)
+// refusal returns why a connection on which nothing is sent ends. The kernel may lose the alert of one on which a request was sent: with TLS 1.3, the
+// node has not checked the client's certificate then.
+func (c *Node) refusal(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	u, err := url.Parse(c.url)
 	if err != nil {
-		return nil
+		return err
 	}
 	dialer := tls.Dialer{Config: c.transport.TLSClientConfig}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
 	if err == nil {
-		defer conn.Close()
-		_ = conn.SetReadDeadline(end) // if this fails, Read fails, too
+		defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // or before, by cancel
 		_, err = conn.Read(make([]byte, 1))
-	}
-	if alertOf(err) == "" {
-		return nil
 	}
 	return err
 }
