@@ -188,7 +188,9 @@ func (c *Children) list(conn *wire.Conn) error {
 		members[name] = e
 		size += 4 + len(name)
 	}
-	if stat.Czxid != c.stat.Czxid || created(c.stat, stat) != added {
+	// The servers count in cversion each child created or deleted. If more were created than there are new names, a known one was created anew.
+	created := (stat.Cversion - c.stat.Cversion + stat.NumChildren - c.stat.NumChildren) / 2
+	if stat.Czxid != c.stat.Czxid || int(created) != added {
 		for _, name := range names {
 			c.unread[name] = true
 		}
@@ -196,13 +198,6 @@ func (c *Children) list(conn *wire.Conn) error {
 	c.warnLarge(size, len(names))
 	c.members, c.size, c.stat = members, size, stat
 	return nil
-}
-
-// created returns how many children were created between two listings. The servers count in cversion each child created
-// or deleted. If more were created than there are new names, a known one was created anew.
-func created(before, now wire.Stat) int {
-	changes, growth := now.Cversion-before.Cversion, now.NumChildren-before.NumChildren
-	return int(changes+growth) / 2
 }
 
 // childrenOrNone lists the directory, or sets a watch for its creation.

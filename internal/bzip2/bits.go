@@ -24,8 +24,5 @@ func (r *bitReader) take(k int) uint32 {
 // short reports whether more bits were taken than exist.
 func (r *bitReader) short() bool { return r.n < 0 }
 
-// align drops what is left of the current byte.
-func (r *bitReader) align() { r.n &^= 7 }
-
 // empty reports whether all whole bytes have been taken.
 func (r *bitReader) empty() bool { return r.n < 8 && len(r.src) == 0 }

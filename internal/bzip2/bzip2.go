@@ -73,7 +73,7 @@ func (d *Decoder) stream(dst []byte, end int) ([]byte, error) {
 		}
 		switch magic {
 		case endMagic:
-			d.in.align()
+			d.in.n &^= 7 // what is left of the byte
 			if crc != streamCRC {
 				return dst, errChecksum
 			}
