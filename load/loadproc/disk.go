@@ -16,10 +16,12 @@ import (
 type disk struct {
 	fsys.FS
 	ask     func(pending int64) (limit int64)
-	written atomic.Int64 // bytes to the files that are there
+	written atomic.Int64 // bytes, in all
+	kept    atomic.Int64 // of these, bytes of files that are there
 	pending atomic.Int64 // bytes that are being written
-	limit   atomic.Int64 // of both
-	mu      sync.Mutex   // held while one write asks
+
+	mu    sync.Mutex // held while one write asks
+	limit int64      // of written and pending
 }
 
 // Create creates a file whose writes wait until the node allows them.
@@ -31,15 +33,12 @@ func (d *disk) Create(name string) (fsys.File, error) {
 	return &file{f.(*os.File), d}, nil
 }
 
-// Remove gives back what was written to a file.
+// Remove removes a file that Create has made.
 func (d *disk) Remove(name string) error {
 	info, unknown := d.FS.Stat(name)
 	err := d.FS.Remove(name)
 	if err == nil && unknown == nil {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.written.Add(-info.Size())
-		d.limit.Add(-info.Size()) // others may write as much
+		d.kept.Add(-info.Size())
 	}
 	return err
 }
@@ -55,29 +54,31 @@ func (f *file) Write(b []byte) (int, error) {
 	defer f.disk.pending.Add(-size)
 	n, err := f.File.Write(b)
 	f.disk.written.Add(int64(n))
+	f.disk.kept.Add(int64(n))
 	return n, err
 }
 
 func (d *disk) begin(bytes int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if pending := d.pending.Add(bytes); d.written.Load()+pending > d.limit.Load() {
-		d.limit.Store(d.ask(pending))
+	if pending := d.pending.Add(bytes); d.written.Load()+pending > d.limit {
+		d.limit = d.ask(pending)
 	}
 }
 
 // maxAhead is how many bytes a process may write before it asks again.
 const maxAhead = 16 << 20
 
-// allow answers a process that asks whether it may write pending bytes, with a limit of what it has written then. It allows some more, if that is at most half of
-// what is free: temporary files without names take of it, too. The error is a *RoomError if there is no room beside the reserve and what other
-// loads will still write or are allowed to.
-func (p *Process) allow(pending int64) error {
+// allow answers a process that has written some bytes in all, and asks whether it may write those that are pending, with a limit of both. It
+// allows some more, if that is at most half of what is free: temporary files without names take of it, too. The error is a *RoomError if there
+// is no room beside the reserve and what other loads will still write or are allowed to.
+func (p *Process) allow(written, pending int64) error {
 	l := p.launcher
 	l.allowing.Lock() // while a disk hangs, loads wait, and nobody else
 	defer l.allowing.Unlock()
+	room, ahead := l.room(p, 0), int64(maxAhead) // what others write before the disk is measured counts twice, and not never
 	free, known := l.Free()
-	room, ahead := l.room(p, free), int64(maxAhead)
+	room.Free = free
 	switch {
 	case room.Reserve < 0: // the disk is not checked
 	case !known:
@@ -88,9 +89,9 @@ func (p *Process) allow(pending int64) error {
 		ahead = min(ahead, room.left()/2)
 	}
 	if pending > 0 {
-		p.allowed.Store(max(pending, ahead))
-		limit := p.written + max(pending, ahead)
-		_ = p.order(order{Limit: &limit}) // if that fails, the process has ended, which next reports
+		p.limit = written + max(pending, ahead)
+		p.allowed.Store(p.limit - written)
+		_ = p.order(order{Limit: &p.limit}) // if that fails, the process has ended, which next reports
 	}
 	return nil
 }
@@ -106,13 +107,13 @@ func (l *Launcher) room(p *Process, free int64) RoomError {
 // the load: another attempt needs a little more room than this one had.
 func (p *Process) lacked(err error) error {
 	if e, ok := errors.AsType[*RoomError](err); ok {
-		e.Written, e.Freed = max(1, p.written), p.freed
-		e.Needs = p.needs(max(p.written, e.left()))
+		e.Written, e.Freed = max(1, p.kept), p.freed
+		e.Needs = p.needs(max(p.kept, e.left()))
 		return fmt.Errorf("loading version %s of %s: %w", p.input.Name, p.db, e)
 	}
 	free, known := p.launcher.Free()
-	e := p.launcher.room(p, free-p.written)
-	e.Written, e.Freed, e.Needs = max(1, p.written), p.freed, p.needs(p.written)
+	e := p.launcher.room(p, free-p.kept)
+	e.Written, e.Freed, e.Needs = max(1, p.kept), p.freed, p.needs(p.kept)
 	if load.Outcome(err) != load.DiskFull || !known || e.Needs <= e.left() { // the limit may be another one, such as a quota
 		return err
 	}

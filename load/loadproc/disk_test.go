@@ -155,6 +155,31 @@ func TestLoadsThatOutgrowTheDisk(t *testing.T) {
 	}
 }
 
+// Runs that are merged more than once are removed meanwhile, and need no room then.
+func TestRunsThatAreRemoved(t *testing.T) {
+	w := newWorld(t)
+	w.onlyFirst()
+	const records, size = 32 << 10, 1000
+	sequencefiles.WriteFile(w.t, filepath.Join(w.root, "db/1/part-00000"), sequencefiles.WriterOptions{Compression: sequencefiles.Block}, func(add func(key, value string)) {
+		for i := range records {
+			add(fmt.Sprintf("%06d", i*7919%records), string(make([]byte, size)))
+		}
+	})
+	w.smallDisk(records * size * 7 / 4) // the runs, and most of the block
+	job := testJob
+	job.Options.Memory, job.Options.Compression, job.Options.Workers = 1<<20, blocks.None, 1
+	p := w.start(t.Context(), job)
+	m, dir := w.plan(p)
+	expect.NoError(t, p.Claim(m, everything))
+	var room *RoomError
+	if err := p.Load(dir, []int{0}, func(News) {}); !errors.As(err, &room) {
+		t.Fatal(err)
+	}
+	if room.Needs < records*size*7/4 || room.Needs > records*size*9/4 {
+		t.Errorf("it needs %d bytes, for runs and a block of %d each", room.Needs, records*size)
+	}
+}
+
 // What an attempt needs is known, too, if the disk is full before that is noticed, but not if something else than the disk is: a quota.
 func TestLacked(t *testing.T) {
 	full := &load.Failure{Text: "writing: no space left on device", Outcome: load.DiskFull}
@@ -169,7 +194,7 @@ func TestLacked(t *testing.T) {
 		"cancelled": {context.Canceled, 0, 0},
 	} {
 		l := &Launcher{Free: func() (int64, bool) { return c.free, true }}
-		p := &Process{launcher: l, parent: t.Context(), written: 1000, demand: demand{blocks: rand.Float64()}}
+		p := &Process{launcher: l, parent: t.Context(), kept: 1000, demand: demand{blocks: rand.Float64()}}
 		err := p.lacked(c.err)
 		var room *RoomError
 		if errors.As(err, &room) != (c.needs > 0) || c.needs > 0 && room.Needs != c.needs || !errors.Is(err, c.err) {

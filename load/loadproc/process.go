@@ -33,8 +33,9 @@ type Process struct {
 	others   float64       // what will still be copied from other nodes, in bytes; guarded by launcher.mu
 	freed    int64         // Room.Freed; set by Claim
 	staging  store.Staging // set by Link or Load
-	written  int64         // bytes on the disk, by its own account
-	allowed  atomic.Int64  // bytes that it may still write before it asks
+	kept     int64         // bytes that it has written to files that are there, by its own account
+	limit    int64         // of what it writes in all, in bytes
+	allowed  atomic.Int64  // bytes that it may still write before it asks again
 	last     load.Snapshot // that was counted
 
 	cancel  context.CancelFunc // tells the process to exit
@@ -177,8 +178,8 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		switch {
 		case e.Progress != nil:
 			p.count(*e.Progress)
-			p.written = max(0, e.Written)
-			p.allowed.Store(min(p.allowed.Load(), e.Allowed))
+			p.kept = max(0, e.Kept)
+			p.allowed.Store(p.limit - e.Written)
 			if len(e.Publish) > 0 {
 				if err := dir.Publish(ahead.Staging, e.Publish...); err != nil {
 					return err
@@ -188,7 +189,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 			if all := e.Progress.Partitions; ahead.Link || all > 0 && e.Progress.PartitionsDone >= all && e.Pending == 0 {
 				continue // nothing more is written
 			}
-			if err := p.allow(e.Pending); err != nil {
+			if err := p.allow(e.Written, e.Pending); err != nil {
 				return err
 			}
 		case e.Ended != nil && e.Ended.Failure != nil:

@@ -235,7 +235,6 @@ func (w *worker) tell(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.progress.Snapshot()
-	e.Progress, e.Written = &now, w.disk.written.Load()
-	e.Allowed = w.disk.limit.Load() - e.Written
+	e.Progress, e.Written, e.Kept = &now, w.disk.written.Load(), w.disk.kept.Load()
 	_ = w.sendLocked(e)
 }
