@@ -163,7 +163,7 @@ func (c *Node) refusal(ctx context.Context) error {
 	dialer := tls.Dialer{Config: c.transport.TLSClientConfig}
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
 	if err == nil {
-		defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // or before, by cancel
+		context.AfterFunc(ctx, func() { _ = conn.Close() }) // by cancel at the latest
 		_, err = conn.Read(make([]byte, 1))
 	}
 	return err

@@ -351,7 +351,7 @@ func (d *db) activate(in content.Input, back bool) {
 
 // publish publishes the state of a db for Node.Status and Node.Ready.
 func (d *db) publish() {
-	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, away: d.followed.away, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried() && !d.memory.unread,
+	v := view{node: d.node, db: d.name, atStart: d.followed.atStart, away: d.followed.away, facts: d.facts.Clone(), serving: d.judge.servedContent(), tried: d.lister.tried() && !(d.memory.unread && len(d.facts.Listed) > 0),
 		restored: d.restored, whole: d.keeper.seenWhole, pin: d.memory.pinStatus(), unfinished: d.last.Unfinished}
 	for _, e := range v.facts.Entries {
 		vv := versionView{Entry: e, status: v.facts.Status(e), known: *d.records[e.Input], failure: d.memory.failure(e.Input), loading: d.loads.running[e.Input],

@@ -196,8 +196,6 @@ func (f *Facts) Deleted(in content.Input, reason string) {
 	case v == nil || v.Removal != Deleting:
 	case reason != "":
 		v.Removal, v.Failure.Reason = Undeleted, reason
-	case v.Failure.Waits && v.Failure.Kind != NoRoom && slices.Contains(f.Listed, in): // it would be loaded again if a newer one fails, too
-		*v = Entry{Input: in, Failure: v.Failure}
 	default:
 		f.forget(in)
 	}

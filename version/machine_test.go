@@ -290,7 +290,7 @@ var scripts = map[string][]step{
 		{bad("3"), "", "1:ACTIVE* 2:ERROR 3:ERROR"},
 		{Retry{in("2")}, "load 2", "1:ACTIVE* 2:ERROR 3:ERROR"},
 	},
-	"a version that has failed with nothing or a part of it here is not loaded again because newer ones fail": {
+	"a version that has failed with nothing of it here is not loaded again because newer ones fail; one with a part of it is": {
 		{source("1"), "open 1", "1:AVAILABLE"},
 		{here("1"), "activate 1", "1:ACTIVE*"},
 		{list("1", "2"), "load 2", "1:ACTIVE* 2:BUILDING"},
@@ -304,8 +304,8 @@ var scripts = map[string][]step{
 		{list("1", "2", "3", "4"), "load 4, retire 3", "1:ACTIVE* 2:ERROR 3:REMOVING 4:BUILDING"},
 		{IsIdle{in("3")}, "close 3", "1:ACTIVE* 2:ERROR 3:REMOVING 4:BUILDING"},
 		{IsClosed{in("3")}, "delete 3", "1:ACTIVE* 2:ERROR 3:REMOVING 4:BUILDING"},
-		{Deleted{in("3"), ""}, "", "1:ACTIVE* 2:ERROR 3:ERROR 4:BUILDING"},
-		{bad("4"), "", "1:ACTIVE* 2:ERROR 3:ERROR 4:ERROR"},
+		{Deleted{in("3"), ""}, "", "1:ACTIVE* 2:ERROR 4:BUILDING"},
+		{bad("4"), "load 3", "1:ACTIVE* 2:ERROR 3:BUILDING 4:ERROR"},
 	},
 	"a database that has left the source is removed at once": {
 		{source("1"), "open 1", "1:AVAILABLE"},

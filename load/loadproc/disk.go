@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"sequins/internal/fsys"
 	"sequins/load"
@@ -18,6 +19,7 @@ type disk struct {
 	ask     func(pending int64) (limit int64)
 	written atomic.Int64 // bytes, in all
 	kept    atomic.Int64 // of these, bytes of files that are there
+	most    atomic.Int64 // that were kept
 	pending atomic.Int64 // bytes that are being written
 
 	mu    sync.Mutex // held while one write asks
@@ -54,7 +56,7 @@ func (f *file) Write(b []byte) (int, error) {
 	defer f.disk.pending.Add(-size)
 	n, err := f.File.Write(b)
 	f.disk.written.Add(int64(n))
-	f.disk.kept.Add(int64(n))
+	f.disk.most.Store(max(f.disk.most.Load(), f.disk.kept.Add(int64(n))))
 	return n, err
 }
 
@@ -76,9 +78,12 @@ func (p *Process) allow(written, pending int64) error {
 	l := p.launcher
 	l.allowing.Lock() // while a disk hangs, loads wait, and nobody else
 	defer l.allowing.Unlock()
-	room, ahead := l.room(p, 0), int64(maxAhead) // what others write before the disk is measured counts twice, and not never
-	free, known := l.Free()
-	room.Free = free
+	room, known := l.measure(p)
+	for again := 2; again > 0 && known && room.Reserve >= 0 && room.Claimed > 0 && room.left() < pending; again-- {
+		time.Sleep(2 * reportPeriod) // what others have written, and not said yet, counts twice
+		room, known = l.measure(p)
+	}
+	ahead := int64(maxAhead)
 	switch {
 	case room.Reserve < 0: // the disk is not checked
 	case !known:
@@ -96,11 +101,13 @@ func (p *Process) allow(written, pending int64) error {
 	return nil
 }
 
-// room returns what is free of the disk for p, of free bytes.
-func (l *Launcher) room(p *Process, free int64) RoomError {
+// measure returns the room for p. What others write before the disk is measured counts twice, and not never.
+func (l *Launcher) measure(p *Process) (room RoomError, known bool) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	return RoomError{Free: free, Claimed: l.claimed(p), Reserve: l.reserve}
+	room.Claimed, room.Reserve = l.claimed(p), l.reserve
+	l.mu.Unlock()
+	room.Free, known = l.Free()
+	return room, known
 }
 
 // lacked returns err, with which a load has failed, whose files are removed. It is or wraps a *RoomError if the disk was too small for
@@ -111,9 +118,8 @@ func (p *Process) lacked(err error) error {
 		e.Needs = p.needs(max(p.kept, e.left()))
 		return fmt.Errorf("loading version %s of %s: %w", p.input.Name, p.db, e)
 	}
-	free, known := p.launcher.Free()
-	e := p.launcher.room(p, free-p.kept)
-	e.Written, e.Freed, e.Needs = max(1, p.kept), p.freed, p.needs(p.kept)
+	e, known := p.launcher.measure(p)
+	e.Free, e.Written, e.Freed, e.Needs = e.Free-p.kept, max(1, p.kept), p.freed, p.needs(p.kept)
 	if load.Outcome(err) != load.DiskFull || !known || e.Needs <= e.left() { // the limit may be another one, such as a quota
 		return err
 	}

@@ -33,7 +33,7 @@ type Process struct {
 	others   float64       // what will still be copied from other nodes, in bytes; guarded by launcher.mu
 	freed    int64         // Room.Freed; set by Claim
 	staging  store.Staging // set by Link or Load
-	kept     int64         // bytes that it has written to files that are there, by its own account
+	kept     int64         // the most bytes that it has written to files that were there at a time, by its own account
 	limit    int64         // of what it writes in all, in bytes
 	allowed  atomic.Int64  // bytes that it may still write before it asks again
 	last     load.Snapshot // that was counted
@@ -179,7 +179,7 @@ func (p *Process) follow(dir *store.Dir, ahead goAhead, news func(News)) error {
 		case e.Progress != nil:
 			p.count(*e.Progress)
 			p.kept = max(0, e.Kept)
-			p.allowed.Store(p.limit - e.Written)
+			p.allowed.Store(min(p.allowed.Load(), p.limit-e.Written))
 			if len(e.Publish) > 0 {
 				if err := dir.Publish(ahead.Staging, e.Publish...); err != nil {
 					return err
@@ -234,6 +234,7 @@ func (p *Process) reap() {
 		_, _ = p.in.Close(), p.out.Close()
 		p.detach()
 		p.launcher.ended(p)
+		p.allowed.Store(0)
 	})
 }
 

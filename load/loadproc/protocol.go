@@ -57,7 +57,7 @@ type event struct {
 	Progress *load.Snapshot  `json:"progress,omitempty"`
 	Publish  []int           `json:"publish,omitempty"` // partitions whose blocks are finished and verified
 	Written  int64           `json:"written,omitempty"` // bytes to the disk in all, with Progress
-	Kept     int64           `json:"kept,omitempty"`    // of these, bytes of files that are there
+	Kept     int64           `json:"kept,omitempty"`    // the most of these that were in files at a time
 	Pending  int64           `json:"pending,omitempty"` // bytes that it asks to write, with Progress: it waits for a Limit
 	Linked   *int            `json:"linked,omitempty"`  // how many blocks of other contents were linked
 	Ended    *ended          `json:"ended,omitempty"`

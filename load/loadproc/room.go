@@ -175,11 +175,9 @@ func (p *Process) advance(n load.Snapshot) {
 // Fits returns a *RoomError if the disk has no room for some more bytes. What running loads have claimed is not counted, because the bytes
 // may be a part of it.
 func (l *Launcher) Fits(bytes int64) error {
-	free, known := l.Free()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if known && l.reserve >= 0 && bytes > free-l.reserve {
-		return &RoomError{Needs: bytes, Free: free, Reserve: l.reserve}
+	room, known := l.measure(nil)
+	if room.Needs, room.Claimed = bytes, 0; known && room.Reserve >= 0 && bytes > room.left() {
+		return &room
 	}
 	return nil
 }

@@ -235,6 +235,6 @@ func (w *worker) tell(e event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.progress.Snapshot()
-	e.Progress, e.Written, e.Kept = &now, w.disk.written.Load(), w.disk.kept.Load()
+	e.Progress, e.Written, e.Kept = &now, w.disk.written.Load(), w.disk.most.Load()
 	_ = w.sendLocked(e)
 }
