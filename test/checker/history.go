@@ -118,7 +118,7 @@ const (
 	// Safe: the end of Unsafe.
 	Safe Kind = "safe"
 
-	// Back: from now on nodes may go back to older versions, as someone has pinned or excluded one.
+	// Back: from now on nodes may go back to older versions, as someone has pinned or excluded one; or Node may, as it has lost its disk.
 	Back Kind = "back"
 	// Ahead: the end of Back; all nodes serve the newest version.
 	Ahead Kind = "ahead"

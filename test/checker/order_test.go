@@ -78,7 +78,11 @@ func TestSessions(t *testing.T) {
 
 // Nodes may go back while somebody has them do so, and only then.
 func TestBack(t *testing.T) {
+	lost := func(node string) Event { return Event{At: 210 * ms, Kind: Back, Node: node} }
 	for _, h := range []history{
+		{"back without its disk", []Event{lost("n"), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3")}, ""},
+		{"back once more after that", []Event{lost("n"), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3"), read(310, "v2")}, "went back"},
+		{"back without the disk of another node", []Event{lost("m"), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3")}, "went back"},
 		{"back to a pinned version", []Event{of(210, Back, ""), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3")}, ""},
 		{"back once more", []Event{of(210, Back, ""), of(290, Ahead, "")}, []Read{read(205, "v3"), read(220, "v2"), read(300, "v3"), read(310, "v2")}, "went back"},
 		{"back without a pin", []Event{of(210, Back, ""), of(220, Ahead, "")}, []Read{read(230, "v3"), read(240, "v2")}, "went back"},

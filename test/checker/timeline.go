@@ -13,7 +13,7 @@ type timeline struct {
 	calm          []Event
 	downs, pauses map[string][]span // by node
 	unsafes       map[string][]span // by node; "" for all nodes
-	backs         map[string][]span // with the key ""
+	backs         map[string][]span // by node; "" for all nodes
 	stalls        []span
 	starts        map[string][]time.Duration
 	firsts        map[string][]time.Duration // by node: the times of the first answers after starts
@@ -63,7 +63,9 @@ func (t *timeline) note(e Event) {
 	case Back:
 		open(t.backs, e)
 	case Ahead:
-		shut(t.backs, e)
+		for node := range t.backs {
+			shut(t.backs, Event{Node: node, At: e.At})
+		}
 	case Unsafe:
 		open(t.unsafes, e)
 	case Safe:
@@ -125,7 +127,8 @@ func (t *timeline) unsafe(r Read) bool {
 
 // mayGoBack reports whether nodes could go back between two reads.
 func (t *timeline) mayGoBack(earlier, later Read) bool {
-	return slices.ContainsFunc(t.backs[""], func(s span) bool { return s.from <= later.End && earlier.End <= s.to })
+	between := func(s span) bool { return s.from <= later.End && earlier.End <= s.to }
+	return slices.ContainsFunc(t.backs[""], between) || slices.ContainsFunc(t.backs[later.Node], between)
 }
 
 func (t *timeline) downAt(node string, at time.Duration) bool {

@@ -165,6 +165,8 @@ func (n *mixer) unpin() {
 func (n *mixer) wipe(m *member) fault {
 	f := fault{"a disk is replaced: " + m.name, func() {
 		n.kill(m)
+		n.back = true
+		n.r.note(checker.Back, m, "its disk is lost")
 		expect.NoError(n.t, os.RemoveAll(m.config.Store))
 	}, func() { n.start(m) }}
 	return n.ifUp(m, f)
