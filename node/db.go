@@ -215,7 +215,7 @@ func (d *db) note() (again bool) {
 			d.records[v.Input] = &record{created: time.Now(), found: time.Now()}
 		}
 		switch { // an entry may only be there to find out whether other nodes have the version
-		case old.Local || old.Coverage > version.Absent || !v.Local && v.Coverage == version.Absent:
+		case old.IsHere() || !v.IsHere():
 		case d.restored:
 			d.events.Found(v.Name, hasOther(before.Entries, v.Input))
 		default: // what is found at the start was found before

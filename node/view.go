@@ -63,7 +63,7 @@ func (v *view) isEmpty() bool {
 
 // isBare reports whether nothing of a db was on the disk, as after a crash during its removal, and nothing comes from elsewhere.
 func (v *view) isBare() bool {
-	return v.restored && v.facts.Taken.Name == "" && !slices.ContainsFunc(v.facts.Entries, func(e version.Entry) bool { return e.Local || e.Coverage > version.Absent })
+	return v.restored && v.facts.Taken.Name == "" && !slices.ContainsFunc(v.facts.Entries, version.Entry.IsHere)
 }
 
 // status returns the status of the database.

@@ -80,6 +80,9 @@ type Entry struct {
 	Stalled bool
 }
 
+// IsHere reports whether the input is in the local store or in the set. Otherwise, the entry only asks whether other nodes have it.
+func (v Entry) IsHere() bool { return v.Local || v.Coverage > Absent }
+
 // Work is what is being done for a version. A load begins with an action and ends with Loaded.
 type Work uint8
 

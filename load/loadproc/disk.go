@@ -51,21 +51,17 @@ type file struct {
 }
 
 func (f *file) Write(b []byte) (int, error) {
-	size := int64(len(b))
-	f.disk.begin(size)
-	defer f.disk.pending.Add(-size)
-	n, err := f.File.Write(b)
-	f.disk.written.Add(int64(n))
-	f.disk.most.Store(max(f.disk.most.Load(), f.disk.kept.Add(int64(n))))
-	return n, err
-}
-
-func (d *disk) begin(bytes int64) {
+	d, size := f.disk, int64(len(b))
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if pending := d.pending.Add(bytes); d.written.Load()+pending > d.limit {
+	if pending := d.pending.Add(size); d.written.Load()+pending > d.limit {
 		d.limit = d.ask(pending)
 	}
+	d.mu.Unlock()
+	defer d.pending.Add(-size)
+	n, err := f.File.Write(b)
+	d.written.Add(int64(n))
+	d.most.Store(max(d.most.Load(), d.kept.Add(int64(n))))
+	return n, err
 }
 
 // maxAhead is how many bytes a process may write before it asks again.
