@@ -9,7 +9,7 @@ set -euo pipefail
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=$(realpath -m "$1")
-export GOOS=$3 GOARCH=$4 CGO_ENABLED=0 GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0
+export GOOS=$3 GOARCH=$4 CGO_ENABLED=0 GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 GOGC=400
 GOTOOLCHAIN=go$(awk '$1 == "go" { print $2 }' "$top/go.mod")
 export GOTOOLCHAIN
 cd "$top"
