@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,38 +19,50 @@ import (
 	"sequins/test/process"
 )
 
-var update = flag.Bool("update", false, "write costs.tsv")
+var update = flag.Bool("update", false, "build the program with an empty cache, and write costs.tsv")
 
 const (
 	program  = "sequins/cmd/sequins"
 	standard = "std"
-	linking  = "link"
 
 	maxGrowth = 3   // seconds that a dependency may cost beyond the table
 	maxTotal  = 140 // seconds that the first build may cost
 	maxSize   = 45  // MB that the stripped program may have
 )
 
-// The costs are processor seconds. Those of this machine are scaled by what the standard library costs here and in the table.
+// cost is what the packages of a group cost: the standard library, or a repository.
+type cost struct {
+	seconds float64 // of a processor
+	size    float64 // of what is compiled, MB
+}
+
+// What a build costs differs from machine to machine and from run to run, and what it makes does not. So the test asks how much is
+// compiled, and takes a MB of all dependencies for as expensive as the average one of the table: the dearest costs little more than twice as much.
 func TestFirstBuild(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "0")
-	t.Setenv("GOFLAGS", "")
-	dir := t.TempDir()
-	costs := build(t, dir)
-	if st, err := os.Stat(filepath.Join(dir, "sequins")); err != nil || st.Size() > maxSize*1e6 {
+	t.Setenv("GOFLAGS", "-trimpath -gcflags=all=-dwarf=false") // as all is compiled
+	path := filepath.Join(t.TempDir(), "sequins")
+	process.OutputOf(t, "go", "build", "-ldflags", "-s -w", "-o", path, program)
+	if st, err := os.Stat(path); err != nil || st.Size() > maxSize*1e6 {
 		t.Errorf("the program has %d bytes, of at most %d MB (%v)", st.Size(), maxSize, err)
 	}
+	groups, costs := compiled(t)
 	if *update {
+		measure(t, groups, costs)
 		write(t, costs)
 		return
 	}
 	table := read(t)
-	scale, total := table[standard]/costs[standard], 0.0
+	total, size := 0.0, 0.0
+	for _, c := range table {
+		total, size = total+c.seconds, size+c.size
+	}
+	rate := total / size
 	for _, name := range slices.Sorted(maps.Keys(costs)) {
-		cost := costs[name] * scale
-		total += cost
-		if cost > table[name]+maxGrowth {
-			t.Errorf("%s costs %.1f s of the first build, and %.1f s by costs.tsv. If it is worth that, run go test -tags integration ./test/cost -update", name, cost, table[name])
+		more := (costs[name].size - table[name].size) * rate
+		total += more
+		if more > maxGrowth {
+			t.Errorf("%s costs about %.1f s of the first build more than by costs.tsv. If it is worth that, run go test -tags integration ./test/cost -update", name, more)
 		}
 	}
 	if total > maxTotal {
@@ -60,13 +71,44 @@ func TestFirstBuild(t *testing.T) {
 	t.Logf("the first build costs %.0f s, by the speed of costs.tsv", total)
 }
 
-// build builds the program into dir with an empty cache, and returns the seconds that each group of packages costs.
-func build(t *testing.T, dir string) map[string]float64 {
+// compiled returns the group of each package of the program, and how much of each group is compiled.
+func compiled(t *testing.T) (groups map[string]string, costs map[string]cost) {
 	t.Helper()
-	groups := groups(t)
+	groups, costs = make(map[string]string), make(map[string]cost)
+	listed := process.OutputOf(t, "go", "list", "-deps", "-export", "-json=ImportPath,Export,Standard,Module", program)
+	for packages := json.NewDecoder(strings.NewReader(listed)); ; {
+		var p struct {
+			ImportPath, Export string
+			Standard           bool
+			Module             struct{ Path string }
+		}
+		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
+			return groups, costs
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		elements := strings.Split(p.Module.Path, "/")
+		name := strings.Join(elements[:min(3, len(elements))], "/")
+		if p.Standard {
+			name = standard
+		}
+		groups[p.ImportPath] = name
+		if p.Export != "" { // unsafe has nothing
+			st, err := os.Stat(p.Export)
+			expect.NoError(t, err)
+			costs[name] = cost{size: costs[name].size + float64(st.Size())/1e6}
+		}
+	}
+}
+
+// measure builds the program with an empty cache, and sets the seconds that each group costs.
+func measure(t *testing.T, groups map[string]string, costs map[string]cost) {
+	t.Helper()
+	dir := t.TempDir()
 	graph := filepath.Join(dir, "graph.json")
 	t.Setenv("GOCACHE", filepath.Join(dir, "cache"))
-	process.OutputOf(t, "go", "build", "-trimpath", "-ldflags", "-s -w", "-debug-actiongraph", graph, "-o", filepath.Join(dir, "sequins"), program)
+	t.Setenv("GOFLAGS", "") // as somebody new builds it
+	process.OutputOf(t, "go", "build", "-debug-actiongraph", graph, "-o", filepath.Join(dir, "sequins"), program)
 	var actions []struct {
 		Mode, Package   string
 		CmdUser, CmdSys int64 // ns
@@ -76,39 +118,15 @@ func build(t *testing.T, dir string) map[string]float64 {
 		err = json.Unmarshal(data, &actions)
 	}
 	expect.NoError(t, err)
-	costs := make(map[string]float64)
 	for _, a := range actions {
 		name := groups[a.Package]
 		if a.Mode == "link" {
-			name = linking
+			name = "link"
 		}
 		if name != "" {
-			costs[name] += float64(a.CmdUser+a.CmdSys) / 1e9
-		}
-	}
-	return costs
-}
-
-// groups returns the group of each package that is built: the standard library, or the repository of its module.
-func groups(t *testing.T) map[string]string {
-	t.Helper()
-	groups := make(map[string]string)
-	listed := process.OutputOf(t, "go", "list", "-deps", "-json=ImportPath,Standard,Module", program)
-	for packages := json.NewDecoder(strings.NewReader(listed)); ; {
-		var p struct {
-			ImportPath string
-			Standard   bool
-			Module     struct{ Path string }
-		}
-		if err := packages.Decode(&p); errors.Is(err, io.EOF) {
-			return groups
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		elements := strings.Split(p.Module.Path, "/")
-		groups[p.ImportPath] = strings.Join(elements[:min(3, len(elements))], "/")
-		if p.Standard {
-			groups[p.ImportPath] = standard
+			c := costs[name]
+			c.seconds += float64(a.CmdUser+a.CmdSys) / 1e9
+			costs[name] = c
 		}
 	}
 }
@@ -116,27 +134,29 @@ func groups(t *testing.T) map[string]string {
 const file = "costs.tsv"
 
 // write writes the table, the most expensive first. What costs next to nothing is left out.
-func write(t *testing.T, costs map[string]float64) {
+func write(t *testing.T, costs map[string]cost) {
 	t.Helper()
 	var b strings.Builder
-	for _, name := range slices.SortedFunc(maps.Keys(costs), func(a, b string) int { return int(1000 * (costs[b] - costs[a])) }) {
-		if costs[name] >= 0.1 {
-			fmt.Fprintf(&b, "%.1f\t%s\n", costs[name], name)
+	for _, name := range slices.SortedFunc(maps.Keys(costs), func(a, b string) int { return int(1000 * (costs[b].seconds - costs[a].seconds)) }) {
+		if c := costs[name]; c.seconds >= 0.1 {
+			fmt.Fprintf(&b, "%.1f\t%.1f\t%s\n", c.seconds, c.size, name)
 		}
 	}
 	expect.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
 }
 
-func read(t *testing.T) map[string]float64 {
+func read(t *testing.T) map[string]cost {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	expect.NoError(t, err)
-	costs := make(map[string]float64)
+	costs := make(map[string]cost)
 	for line := range strings.Lines(string(data)) {
-		seconds, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		if costs[name], err = strconv.ParseFloat(seconds, 64); err != nil {
-			t.Fatalf("%s: %v", file, err)
+		var name string
+		var c cost
+		if _, err := fmt.Sscan(line, &c.seconds, &c.size, &name); err != nil {
+			t.Fatalf("%s: %q: %v", file, line, err)
 		}
+		costs[name] = c
 	}
 	return costs
 }

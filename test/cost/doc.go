@@ -1,3 +1,3 @@
-// Package cost measures what the first build of sequins costs, by dependency, and holds it to the table in costs.tsv: a dependency does not become
-// expensive unnoticed.
+// Package cost holds what the first build of sequins costs, by dependency, to the table in costs.tsv, which it measures when it is told to: a
+// dependency does not become expensive unnoticed.
 package cost
