@@ -18,7 +18,7 @@ func Java(ctx context.Context, file string, args ...string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	return exec.CommandContext(ctx, "java", append([]string{"-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", jars, file}, args...)...), nil
+	return exec.CommandContext(ctx, "java", append([]string{Options(), "-cp", jars, file}, args...)...), nil
 }
 
 // Tool returns a command that runs a class of Hadoop's command line. conf is a HADOOP_CONF_DIR.
@@ -27,10 +27,12 @@ func Tool(ctx context.Context, conf, class string, args ...string) (*exec.Cmd, e
 	if err != nil {
 		return nil, err
 	}
-	java := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true",
-		"-cp", conf + string(os.PathListSeparator) + jars, class}
+	java := []string{Options(), "-cp", conf + string(os.PathListSeparator) + jars, class}
 	return exec.CommandContext(ctx, "java", append(java, args...)...), nil
 }
+
+// Options is the argument of java by which it takes the options that all its programs have here.
+func Options() string { return "@" + filepath.Join(testdata(), "java.options") }
 
 // ClassPath builds the program in a directory of testdata, and returns the jars that it is built with.
 func ClassPath(program string) (string, error) {
@@ -70,7 +72,7 @@ func build(dir string) error {
 
 func maven(dir string) error {
 	cmd := exec.Command("mvn", "-B", "-ntp", "-q", "-Pnative", "compile")
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "MAVEN_OPTS="+Options())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("mvn compile in %s: %w\n%s", dir, err, lastLines(out, 30))
 	}

@@ -33,7 +33,7 @@ func Run(t *testing.T, dir, lines string) {
 	defer cancel()
 	job := filepath.Join(dir, "job.scala")
 	expect.NoError(t, os.WriteFile(job, []byte(lines+"\nsys.exit(0)\n"), 0o644))
-	args := []string{"-Xmx1g", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=256m", "-Dspark.master=local[2]", "-Dspark.ui.enabled=false"}
+	args := []string{harness.Options(), "-XX:ReservedCodeCacheSize=256m", "-Dspark.master=local[2]", "-Dspark.ui.enabled=false"}
 	for _, p := range opened {
 		args = append(args, "--add-opens=java.base/"+p+"=ALL-UNNAMED")
 	}
