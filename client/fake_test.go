@@ -1,10 +1,12 @@
 package client_test
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -35,7 +37,12 @@ type fake struct {
 func startFake(t testing.TB, version string, records map[string]string) *fake {
 	t.Helper()
 	f := &fake{version: version, records: maps.Clone(records)}
-	s := httptest.NewServer(f)
+	s := httptest.NewUnstartedServer(f)
+	s.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		_ = c.(*net.TCPConn).SetReadBuffer(64 << 10) // what lies in the kernel is silence to the client
+		return ctx
+	}
+	s.Start()
 	t.Cleanup(s.Close)
 	f.addr = s.Listener.Addr().String()
 	return f
