@@ -122,7 +122,7 @@ func (p *Process) lacked(err error) error {
 	return fmt.Errorf("%w: %w", err, &e)
 }
 
-// needs returns how many bytes another attempt needs, if some bytes were too few for this one.
+// needs returns how many bytes another attempt needs for all partitions that were missing, if some bytes were too few for those of this one.
 func (p *Process) needs(tooFew int64) int64 {
-	return max(int64(p.demand.left(load.Snapshot{})), tooFew+tooFew/10)
+	return max(int64(p.demand.left(load.Snapshot{})), int64(1.1*float64(tooFew)/p.own))
 }

@@ -186,22 +186,24 @@ func TestLacked(t *testing.T) {
 	for name, c := range map[string]struct {
 		err   error
 		free  int64
+		own   float64
 		needs int64
 	}{
-		"full":      {full, 900, 1100},
-		"a quota":   {full, 1200, 0},
-		"damage":    {errors.New("damaged"), 0, 0},
-		"cancelled": {context.Canceled, 0, 0},
+		"full":                       {full, 900, 1, 1100},
+		"others load three quarters": {full, 900, 0.25, 4400},
+		"a quota":                    {full, 1200, 1, 0},
+		"damage":                     {errors.New("damaged"), 0, 1, 0},
+		"cancelled":                  {context.Canceled, 0, 1, 0},
 	} {
 		l := &Launcher{Free: func() (int64, bool) { return c.free, true }}
-		p := &Process{launcher: l, parent: t.Context(), kept: 1000, demand: demand{blocks: rand.Float64()}}
+		p := &Process{launcher: l, parent: t.Context(), kept: 1000, own: c.own, demand: demand{blocks: rand.Float64()}}
 		err := p.lacked(c.err)
 		var room *RoomError
 		if errors.As(err, &room) != (c.needs > 0) || c.needs > 0 && room.Needs != c.needs || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (&Process{launcher: &Launcher{Free: unknown}, parent: t.Context()}).lacked(syscall.ENOSPC); err != syscall.ENOSPC { //nolint:errorlint // as it was
+	if err := (&Process{launcher: &Launcher{Free: unknown}, parent: t.Context(), own: 1}).lacked(syscall.ENOSPC); err != syscall.ENOSPC { //nolint:errorlint // as it was
 		t.Errorf("the disk is not known: %v", err)
 	}
 }

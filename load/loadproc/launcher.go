@@ -105,7 +105,7 @@ func (l *Launcher) newProcess(ctx context.Context, job Job) (*Process, error) {
 	}
 	defer stdout.Close()
 	p := &Process{launcher: l, db: job.DB, input: job.Input, memory: cmp.Or(job.Options.Memory, load.DefaultMemory), parent: ctx, silence: silence,
-		in: in, out: out, lines: newLineReader(out)}
+		own: 1, in: in, out: out, lines: newLineReader(out)}
 	alive, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	if p.cmd = exec.CommandContext(alive, program(), Command); l.Program != nil {
