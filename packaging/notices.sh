@@ -26,7 +26,7 @@ licences() {
 echo "sequins contains the following software."
 echo
 # The directory of a module that is replaced by one of this repository is a part of sequins.
-modules=$(for system in {linux,darwin}/{amd64,arm64}; do
+modules=$(for system in linux/{amd64,arm64} darwin/arm64; do
 	GOOS=${system%/*} GOARCH=${system#*/} "$go" list -deps -f '{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}} {{.Version}}|{{.Dir}}{{end}}{{end}}' ./cmd/sequins
 done | sort -u)
 licences "Go $("$go" env GOVERSION)" "$("$go" env GOROOT)"

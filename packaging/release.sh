@@ -4,7 +4,7 @@
 #   packaging/release.sh OUT VERSION NFPM SBOM
 #
 # OUT is the directory, which must be empty or absent, VERSION what git describe says, NFPM the packager and SBOM
-# cyclonedx-gomod. In OUT are then, each for amd64 and arm64:
+# cyclonedx-gomod. In OUT are then, each for amd64 and arm64, but for macOS, which is for arm64 alone:
 #
 #   sequins-VERSION-OS-ARCH.tar.gz        the program and all that belongs to it, for Linux and macOS
 #   sequins-VERSION-OS-ARCH.cdx.json      the modules in it (CycloneDX)
@@ -23,7 +23,7 @@ version=$2
 name=${version#v}
 nfpm=$(realpath "$3")
 sbom=$(realpath "$4")
-systems=(linux/amd64 linux/arm64 darwin/amd64 darwin/arm64)
+systems=(linux/amd64 linux/arm64 darwin/arm64)
 
 mkdir -p "$1"
 out=$(cd "$1" && pwd)

@@ -25,7 +25,7 @@ var (
 
 const tag, version = "v7.8.9", "7.8.9"
 
-var systems = []string{"darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64"}
+var systems = []string{"darwin-arm64", "linux-amd64", "linux-arm64"}
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -102,7 +102,7 @@ func makeRelease(source, dist string, env ...string) (string, error) {
 // A release has these files, with the sums that sha256sum finds.
 func TestFiles(t *testing.T) {
 	want := []string{"SHA256SUMS", "sequins-7.8.9-1.aarch64.rpm", "sequins-7.8.9-1.x86_64.rpm",
-		"sequins-7.8.9-darwin-amd64.cdx.json", "sequins-7.8.9-darwin-amd64.tar.gz", "sequins-7.8.9-darwin-arm64.cdx.json", "sequins-7.8.9-darwin-arm64.tar.gz",
+		"sequins-7.8.9-darwin-arm64.cdx.json", "sequins-7.8.9-darwin-arm64.tar.gz",
 		"sequins-7.8.9-image.tar", "sequins-7.8.9-linux-amd64.cdx.json", "sequins-7.8.9-linux-amd64.tar.gz", "sequins-7.8.9-linux-arm64.cdx.json",
 		"sequins-7.8.9-linux-arm64.tar.gz", "sequins-7.8.9-notes.md", "sequins_7.8.9_amd64.deb", "sequins_7.8.9_arm64.deb"}
 	if got := names(t, dist); !slices.Equal(got, want) {
