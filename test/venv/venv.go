@@ -10,23 +10,25 @@ import (
 	"sequins/test/process"
 )
 
+// uv installs in a fifth of pip's processor time.
+const uv = "uv==0.13.9"
+
 // Python returns the interpreter of a venv with the packages of a requirements file, which is made once and kept in .cache.
 func Python(t testing.TB, requirements string) string {
 	t.Helper()
 	cache := filepath.Join(process.Root(), ".cache")
 	dir, err := once.Dir(filepath.Join(cache, "python"), func(dir string) error {
-		// One for all: to install it takes longer than the rest of a venv.
-		pip, err := once.Dir(filepath.Join(cache, "pip"), func(dir string) error {
+		installer, err := once.Dir(filepath.Join(cache, uv), func(dir string) error {
 			process.OutputOf(t, "python3", "-m", "venv", dir)
+			process.OutputOf(t, filepath.Join(dir, "bin", "pip"), "install", "-q", "--disable-pip-version-check", "--no-compile", uv)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		process.OutputOf(t, "python3", "-m", "venv", "--without-pip", dir)
-		// A module is compiled when it is imported. Most are not.
-		process.OutputOf(t, filepath.Join(pip, "bin", "python"), "-m", "pip", "--python", filepath.Join(dir, "bin", "python"), "install", "-q",
-			"--disable-pip-version-check", "--no-compile", "--only-binary=:all:", "--no-deps", "-r", requirements)
+		process.OutputOf(t, filepath.Join(installer, "bin", "uv"), "pip", "install", "-q", "--system-certs", "--python", filepath.Join(dir, "bin", "python"),
+			"--only-binary", ":all:", "--no-deps", "-r", requirements)
 		return nil
 	}, requirements)
 	expect.NoError(t, err)
