@@ -174,10 +174,15 @@ func TestLogEndsAfterAPause(t *testing.T) {
 	expect.NoError(t, err)
 	l := newLines(func(lines []byte) error { _, err := stderr.Write(lines); return err })
 	_, _ = l.Write(make([]byte, 65<<10)) // more than the pipe has room for
-	time.AfterFunc(logPatience/4, func() { _, _ = io.CopyN(io.Discard, reader, 65<<10) })
+	read := make(chan struct{})
+	time.AfterFunc(logPatience/4, func() {
+		_, _ = io.CopyN(io.Discard, reader, 65<<10)
+		close(read)
+	})
 	_, _ = l.Write([]byte("shut down\n"))
 	l.Close()
 	expect.NoError(t, stderr.Close())
+	<-read // the last line is written as soon as there is room for it
 	if b, err := io.ReadAll(reader); err != nil || string(b) != "shut down\n" {
 		t.Errorf("%.100q, %v", b, err)
 	}
