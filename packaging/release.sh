@@ -60,7 +60,7 @@ for system in "${systems[@]}"; do
 	cp -r "$stage/files/doc"/* "$tree"
 	rm "$tree/copyright" # the same as LICENSE
 	tar --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" -C "$stage/tree" -c "$base" |
-		gzip -n > "$out/$base.tar.gz"
+		gzip -6n > "$out/$base.tar.gz"
 	# Hashes of the tool itself, which depend on where it was built, say nothing of the program; and a module that is
 	# replaced by one of this repository is a part of the program.
 	"$sbom" bin -json -noserial -notimestamp -std -version "$version" "$stage/$system/sequins" 2>"$stage/sbom.log" |
