@@ -135,7 +135,7 @@ func (p *Process) Claim(m store.Manifest, room Room) error {
 		l.claims = make(map[*Process]bool)
 	}
 	l.claims[p] = true
-	p.demand, p.missing, p.own, p.left, p.others = d, room.Missing(), 1, d.left(load.Snapshot{}), 0
+	p.demand, p.missing, p.left, p.others = d, room.Missing(), d.left(load.Snapshot{}), 0
 	return nil
 }
 

@@ -69,7 +69,7 @@ func TestClaim(t *testing.T) {
 	l := &Launcher{Free: func() (int64, bool) { return free, true }, running: map[*Process]bool{}}
 	room := Room{Want: []int{0, 1, 2, 3}, Held: make([]bool, 4)}
 	process := func() *Process {
-		p := &Process{launcher: l, memory: 1 << 30}
+		p := &Process{launcher: l, memory: 1 << 30, own: 1}
 		l.running[p] = true
 		return p
 	}
@@ -116,7 +116,7 @@ func TestClaim(t *testing.T) {
 // A claim is also for what is copied from other nodes, and stays until that is here.
 func TestClaimOfCopies(t *testing.T) {
 	l := &Launcher{Free: unknown}
-	p := &Process{launcher: l}
+	p := &Process{launcher: l, own: 1}
 	expect.NoError(t, p.Claim(planOf(true), Room{Want: []int{0, 1, 2, 3}, Held: make([]bool, 4)}))
 	claimed := func(when string, want int64) {
 		t.Helper()
